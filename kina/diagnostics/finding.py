@@ -1,0 +1,97 @@
+"""What Kina has to say to its user: one data type, rendered by the modules beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kina.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A second place that matters to a finding, with a short text below its carets."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text of `span` by `replacement`."""
+
+    span: Span
+    replacement: str
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """What the user can do. `verified` is true only if the check was run again with the edits and passed."""
+
+    message: str
+    edits: tuple[Edit, ...] = ()
+    verified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProofStep:
+    """One inference. `id` is its index in the proof, `premises` are ids of other steps.
+
+    `relation` and `columns` are the tuple; `says` is the sentence of it. `rule` is the name of the
+    rule that derives it ("" for a leaf) and `rule_at` its place, `rules/elementwise.dl:12`.
+    `given_at` is the place of the annotation that a leaf stands for, None elsewhere.
+    `hidden` steps are left out of the short form and their premises move up.
+    """
+
+    id: int
+    relation: str
+    columns: tuple[str | int, ...]
+    says: str
+    rule: str = ""
+    rule_at: str = ""
+    given_at: Span | None = None
+    premises: tuple[int, ...] = ()
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A diagnostic. `severity` is "error", "warning" or "note"; `code` is K and three digits.
+
+    `message` says what is the case, in lower case and without a final stop; `at` is the text under
+    the carets of the primary span. `primary` is None only if no source text is concerned.
+    `rule` is the name of the rule that objects, where one does. The first step of `proof` is its root.
+    """
+
+    code: str
+    severity: str
+    message: str
+    primary: Span | None
+    at: str = ""
+    labels: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = ()
+    helps: tuple[Help, ...] = ()
+    proof: tuple[ProofStep, ...] = ()
+    rule: str = ""
+    more: tuple[str, ...] = ()
+
+
+def error(code: str, message: str, primary: Span | None, at: str = "", **parts: object) -> Finding:
+    """A finding of severity "error"."""
+    return Finding(code, "error", message, primary, at, **parts)  # type: ignore[arg-type]
+
+
+class ProgramError(Exception):
+    """Carries findings out of a stage that cannot go on; caught by the pipeline, never shown as a traceback."""
+
+    def __init__(self, *findings: Finding) -> None:
+        super().__init__(findings[0].message if findings else "")
+        self.findings = findings
+
+
+class SetupError(Exception):
+    """The surroundings are at fault (exit code 2): no such file, engine missing, bad option."""
+
+    def __init__(self, message: str, help_: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.help = help_
