@@ -1,0 +1,53 @@
+# Needs Python 3.11 or later, make and the package registry; everything else goes into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+WORKERS ?= auto
+
+.PHONY: help demo test test-deep lint format bench accept clean
+
+help:
+	@echo "make demo       check the example transformer; layouts, collectives, one conflict explained"
+	@echo "make test       the test suite"
+	@echo "make test-deep  the long random tests too"
+	@echo "make lint       ruff and mypy"
+	@echo "make bench      tables of times, with the machine they were taken on"
+	@echo "make accept     accept the printed messages as the new snapshots, and rebuild generated docs"
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kina needs Python 3.11 or later")'
+	$(PYTHON) -m venv .venv
+
+.venv/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/.developed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,lint]'
+	@touch $@ .venv/.installed
+
+demo: .venv/.installed
+	@bench/demo.sh $(BIN)/kina
+
+test: .venv/.developed
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not deep"
+
+test-deep: .venv/.developed
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: .venv/.developed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/.developed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.developed
+	$(BIN)/python -m bench
+
+accept: .venv/.developed
+	$(BIN)/python -m tests.accept
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

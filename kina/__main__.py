@@ -1,0 +1,32 @@
+"""The `kina` command: everything else is imported inside, so that an interrupt is quiet from the start."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    try:
+        from kina.cli import run
+
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.stderr.write("kina: interrupted\n")
+        code = 130
+    _flush_quietly()
+    sys.exit(code)
+
+
+def _flush_quietly() -> None:
+    """Flush the standard streams here: a closed pipe at interpreter exit would print a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Where Kina's own data is, in a checkout and in an installed wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def rules_path() -> Path:
+    """The folder of the rule base: `kina/_rules` of a wheel, `rules` beside the package in a checkout."""
+    installed = _PACKAGE / "_rules"
+    return installed if installed.is_dir() else _PACKAGE.parent / "rules"
+
+
+def codes_path() -> Path:
+    """The folder of the pages of the error codes."""
+    return _PACKAGE / "diagnostics" / "codes"
+
+
+def schema_path() -> Path:
+    """The JSON schema of what `kina check --format json` writes."""
+    return _PACKAGE / "report" / "schema" / "check.schema.json"
