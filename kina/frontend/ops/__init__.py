@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from kina.frontend.ir import Attribute, TensorType
-from kina.frontend.ops import elementwise
+from kina.frontend.ops import contraction, creation, elementwise, indexing, reduction, shaping
 from kina.frontend.ops.core import (
     AttributeSpec,
     OpError,
@@ -24,7 +24,10 @@ from kina.frontend.ops.core import (
 
 __all__ = ["OPS", "AttributeSpec", "OpError", "OpSpec", "check_type", "complete", "infer"]
 
-OPS: Mapping[str, OpSpec] = MappingProxyType({spec.kind: spec for spec in (*elementwise.SPECS,)})
+_MODULES = (elementwise, shaping, reduction, contraction, indexing, creation)
+OPS: Mapping[str, OpSpec] = MappingProxyType(
+    {spec.kind: spec for module in _MODULES for spec in module.SPECS}
+)
 
 Completed = tuple[tuple[str, Attribute], ...]
 
@@ -41,7 +44,9 @@ def complete(kind: str, operands: Sequence[TensorType], attributes: Mapping[str,
         if name not in spec.by_name:
             known = listing([f"`{each}`" for each in spec.by_name]) or "none"
             raise OpError("K120", f"`{kind}` has no attribute `{name}`", f"its attributes: {known}")
-    return tuple((name, _value(spec, spec.by_name[name], operands, attributes)) for name in sorted(spec.by_name))
+    return tuple(
+        (name, _value(spec, spec.by_name[name], operands, attributes)) for name in sorted(spec.by_name)
+    )
 
 
 def _check_count(spec: OpSpec, count: int) -> None:
@@ -61,7 +66,9 @@ def _value(
             raise OpError("K120", f"`{spec.kind}` needs `{attribute.name}`: {attribute.doc}")
         return default(operands, given) if callable(default) else default
     if not _has_type(attribute.type, value):
-        raise OpError("K120", f"`{attribute.name}` of `{spec.kind}` is a {_TYPE_WORDS[attribute.type]}, not {value!r}")
+        raise OpError(
+            "K120", f"`{attribute.name}` of `{spec.kind}` is a {_TYPE_WORDS[attribute.type]}, not {value!r}"
+        )
     if attribute.choices and value not in attribute.choices:
         choices = listing([f"`{choice}`" for choice in attribute.choices])
         raise OpError("K121", f"`{attribute.name}` of `{spec.kind}` is one of {choices}, not `{value}`")

@@ -155,7 +155,9 @@ def need_one_shape(kind: str, operands: Types) -> None:
     first = operands[0]
     for other in operands[1:]:
         if other.shape != first.shape:
-            raise OpError("K101", f"`{kind}` takes tensors of one shape: {first} and {other} {difference(first, other)}")
+            raise OpError(
+                "K101", f"`{kind}` takes tensors of one shape: {first} and {other} {difference(first, other)}"
+            )
 
 
 def difference(left: TensorType, right: TensorType) -> str:
@@ -196,7 +198,8 @@ def need_length(kind: str, name: str, values: Sequence[int], length: int, of: Te
     """OpError K120 unless the list has `length` numbers."""
     if len(values) != length:
         raise OpError(
-            "K120", f"`{name}` of `{kind}` has {len(values)} numbers {show(values)}, but {of} asks for {length}"
+            "K120",
+            f"`{name}` of `{kind}` has {len(values)} numbers {show(values)}, but {of} asks for {length}",
         )
 
 
@@ -214,7 +217,9 @@ def check_type(type_: TensorType, what: str) -> None:
         if size < 0:
             raise OpError("K117", f"dim {dim} of {what} {type_} has the size {size}, which is negative")
         if size > MAX_SIZE:
-            raise OpError("K117", f"dim {dim} of {what} {type_} has the size {size}, above the limit {MAX_SIZE}")
+            raise OpError(
+                "K117", f"dim {dim} of {what} {type_} has the size {size}, above the limit {MAX_SIZE}"
+            )
 
 
 def with_dtype(type_: TensorType, dtype: str) -> TensorType:

@@ -64,7 +64,10 @@ _BINARY: dict[str, tuple[tuple[str, ...], str]] = {
     "xor": (LOGICAL, "logical exclusive or of truth values, bitwise exclusive or of whole numbers"),
     "shift_left": (INTEGERS, "the bits of the first moved left by the second"),
     "shift_right_logical": (INTEGERS, "the bits of the first moved right by the second, filled with zeros"),
-    "shift_right_arithmetic": (INTEGERS, "the bits of the first moved right by the second, filled with the sign"),
+    "shift_right_arithmetic": (
+        INTEGERS,
+        "the bits of the first moved right by the second, filled with the sign",
+    ),
 }
 
 
@@ -126,7 +129,14 @@ def _infer_clamp(kind: str, operands: Types, attributes: Attributes) -> Results:
 def _specs() -> tuple[OpSpec, ...]:
     unary = [
         OpSpec(
-            kind, 1, 1, _infer_unary, doc, elementwise=True, section="Kina" if kind == "erf" else kind, operand_names=("x",)
+            kind,
+            1,
+            1,
+            _infer_unary,
+            doc,
+            elementwise=True,
+            section="Kina" if kind == "erf" else kind,
+            operand_names=("x",),
         )
         for kind, (_, doc) in _UNARY.items()
     ]
@@ -139,26 +149,57 @@ def _specs() -> tuple[OpSpec, ...]:
 
 _OTHERS = (
     OpSpec(
-        "is_finite", 1, 1, _infer_is_finite, "whether the value is neither infinite nor NaN",
-        elementwise=True, section="is_finite", operand_names=("x",),
+        "is_finite",
+        1,
+        1,
+        _infer_is_finite,
+        "whether the value is neither infinite nor NaN",
+        elementwise=True,
+        section="is_finite",
+        operand_names=("x",),
     ),
     OpSpec(
-        "convert", 1, 1, _infer_convert, "the value in another dtype", elementwise=True, section="convert",
-        attributes=(AttributeSpec("dtype", "dtype", "the dtype of the result", choices=DTYPES),), operand_names=("x",),
+        "convert",
+        1,
+        1,
+        _infer_convert,
+        "the value in another dtype",
+        elementwise=True,
+        section="convert",
+        attributes=(AttributeSpec("dtype", "dtype", "the dtype of the result", choices=DTYPES),),
+        operand_names=("x",),
     ),
     OpSpec(
-        "compare", 2, 2, _infer_compare, "whether the comparison holds", elementwise=True, section="compare",
+        "compare",
+        2,
+        2,
+        _infer_compare,
+        "whether the comparison holds",
+        elementwise=True,
+        section="compare",
         attributes=(AttributeSpec("comparison_direction", "word", "which comparison", choices=_DIRECTIONS),),
         operand_names=("lhs", "rhs"),
     ),
     OpSpec(
-        "select", 3, 3, _infer_select, "the second operand where the first holds, else the third",
-        elementwise=True, section="select", operand_names=("pred", "on_true", "on_false"),
+        "select",
+        3,
+        3,
+        _infer_select,
+        "the second operand where the first holds, else the third",
+        elementwise=True,
+        section="select",
+        operand_names=("pred", "on_true", "on_false"),
     ),
     OpSpec(
-        "clamp", 3, 3, _infer_clamp, "the second operand, not below the first and not above the third",
-        elementwise=True, section="clamp", operand_names=("min", "operand", "max"),
+        "clamp",
+        3,
+        3,
+        _infer_clamp,
+        "the second operand, not below the first and not above the third",
+        elementwise=True,
+        section="clamp",
+        operand_names=("min", "operand", "max"),
     ),
-)  # fmt: skip
+)
 
 SPECS = _specs()
