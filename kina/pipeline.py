@@ -1,0 +1,132 @@
+"""The stages of Kina in order, one visible call each; every stage is imported when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from kina.diagnostics.finding import Finding, ProgramError
+
+if TYPE_CHECKING:
+    from kina.frontend.ir import Program
+    from kina.plan.decisions import Decisions
+    from kina.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user may choose about a check; `mesh` replaces the sizes of axes that the file names."""
+
+    solver: str = "auto"
+    mesh: tuple[tuple[str, int], ...] = ()
+    entry: str | None = None
+    on_conflict: str = "error"
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a check found out: as far as it came, with the milliseconds of each stage."""
+
+    file: str
+    source: Source | None = None
+    program: Program | None = None
+    decisions: Decisions | None = None
+    findings: tuple[Finding, ...] = ()
+    timings: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether no finding is an error."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
+
+@dataclass(slots=True)
+class _Clock:
+    spent: list[tuple[str, float]] = field(default_factory=list)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.spent.append((name, (perf_counter() - start) * 1000))
+
+
+def check_file(path: str, options: Options) -> Result:
+    """Check the program in the file `path`, `-` being the standard input.
+
+    Raises SetupError if the file cannot be opened or an option contradicts the program.
+    """
+    try:
+        source = _open(path)
+    except ProgramError as problem:
+        return Result(path, findings=problem.findings)
+    return check(source, options)
+
+
+def check(source: Source, options: Options) -> Result:
+    """Layouts, plan and findings of a program; its mistakes are findings of the result.
+
+    Raises SetupError if an option contradicts the program or the engine cannot be used.
+    """
+    clock = _Clock()
+    program: Program | None = None
+    decisions: Decisions | None = None
+    try:
+        program = build(source, options, clock)
+        decisions = decide(program, options, clock)
+        findings = decisions.findings
+    except ProgramError as problem:
+        findings = problem.findings
+    if options.strict:
+        findings = tuple(_strictly(finding) for finding in findings)
+    return Result(source.name, source, program, decisions, findings, tuple(clock.spent))
+
+
+def build(source: Source, options: Options, clock: _Clock | None = None) -> Program:
+    """The typed IR of a program. Raises ProgramError on its mistakes, SetupError on wrong options."""
+    clock = clock or _Clock()
+    with clock.stage("read"):
+        from kina.frontend.reader import read
+
+        module = read(source)
+    with clock.stage("form"):
+        from kina.frontend.form import form
+
+        return form(module, entry=options.entry, mesh=dict(options.mesh) or None)
+
+
+def decide(program: Program, options: Options, clock: _Clock | None = None) -> Decisions:
+    """What the rules say of a typed program. Raises ProgramError if a rule file is at fault."""
+    clock = clock or _Clock()
+    with clock.stage("dump"):
+        from kina.facts.dump import dump
+
+        facts = dump(program)
+    with clock.stage("solve"):
+        from kina.datalog.engine import solve
+
+        solution = solve(options.solver, facts)
+    with clock.stage("load"):
+        from kina.facts.load import load
+
+        return load(program, solution)
+
+
+def _open(path: str) -> Source:
+    from kina.frontend.reader import decode, load
+
+    if path != "-":
+        return load(path)
+    import sys
+
+    return decode("<stdin>", sys.stdin.buffer.read())
+
+
+def _strictly(finding: Finding) -> Finding:
+    return replace(finding, severity="error") if finding.severity == "warning" else finding
