@@ -1,0 +1,162 @@
+"""Surface tree to typed IR: functions inlined, repetitions unrolled, constants set apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kina.diagnostics.finding import Help, ProgramError, SetupError, error
+from kina.frontend.ast import Function, MeshForm, Module
+from kina.frontend.builder import Arg, Builder
+from kina.frontend.constants import drop_unused, separate_constants
+from kina.frontend.form_annotations import Annotations
+from kina.frontend.form_expr import annotate, body, literal, whole
+from kina.frontend.form_modules import Files, collect, library
+from kina.frontend.form_repeat import parameter
+from kina.frontend.former import Definition, Former, Frame, Globals
+from kina.frontend.ir import Mesh, MeshAxis, Program
+from kina.frontend.names import Scope, entry_scope
+from kina.frontend.suggest import nearest
+from kina.source import Source, Span
+
+_AXIS_LIMIT = 1 << 20
+_DEVICE_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPlace:
+    """A form of the recorded file and the name of the value that it stood for."""
+
+    span: Span
+    value: str
+    extends: bool
+
+
+def form(module: Module, entry: str | None = None, mesh: Mapping[str, int] | None = None) -> Program:
+    """The typed IR of a program whose entry is the function `entry`, or the last one of the file.
+
+    `mesh` replaces sizes of mesh axes. ProgramError with located findings where the program is at
+    fault; SetupError if `entry` or an axis of `mesh` does not exist.
+    """
+    return form_recorded(module, entry, mesh, None)[0]
+
+
+def form_recorded(
+    module: Module, entry: str | None, mesh: Mapping[str, int] | None, recorded: Source | None
+) -> tuple[Program, tuple[RecordedPlace, ...]]:
+    """As `form`, with the places in the file `recorded` where values of the program are written."""
+    files = collect(module)
+    function = _entry(module, files, entry)
+    former = _former()
+    user = Globals({**library(), **files.functions}, {})
+    constants = _constants(former, files, user)
+    former.user = Globals(user.functions, constants)
+    former.frame = Frame({}, entry_scope(function.function.name.name), former.user)
+    former.annotations.mesh = _mesh(former, files, function.function, mesh)
+    former.recorded = recorded
+    program = separate_constants(drop_unused(_program(former, function)))
+    places = [
+        RecordedPlace(place.span, former.builder.values[place.value].name, place.extends)
+        for place in former.places
+    ]
+    return program, tuple(places)
+
+
+def _former() -> Former:
+    library_globals = Globals(library(), {})
+    frame = Frame({}, Scope("", ""), library_globals)
+    return Former(Builder(), Annotations(Mesh(())), library_globals, library_globals, frame)
+
+
+def _entry(module: Module, files: Files, entry: str | None) -> Definition:
+    if entry is not None:
+        found = files.functions.get(entry)
+        if found is None:
+            guess = nearest(entry, files.functions)
+            help_ = f"the nearest function is `{guess}`" if guess else ""
+            raise SetupError(f"`{module.source.name}` has no function `{entry}`", help_)
+        return found
+    if files.last is None:
+        end = len(module.source.text)
+        message = f"`{module.source.name}` defines no function"
+        help_form = Help("the last `(defn name (param …) body)` of a file is what Kina checks")
+        raise ProgramError(error("K018", message, Span(module.source, end, end), helps=(help_form,)))
+    return files.functions[files.last.name.name]
+
+
+def _constants(former: Former, files: Files, user: Globals) -> dict[str, Arg]:
+    constants: dict[str, Arg] = {}
+    former.frame = Frame({}, Scope("", ""), Globals(user.functions, constants))
+    for name, define in files.defines.items():
+        value = literal(former, define.value, f"the constant `{name}`")
+        constants[name] = Arg(define.value.span, (), value)
+    return constants
+
+
+def _mesh(former: Former, files: Files, entry: Function, replaced: Mapping[str, int] | None) -> Mesh:
+    if files.mesh is None:
+        help_ = Help("write `(mesh (x 4))` at the top of the file: a name and a number of devices")
+        raise ProgramError(error("K019", "the program has no mesh", entry.name.span, helps=(help_,)))
+    axes = _axes(former, files.mesh)
+    for name, size in (replaced or {}).items():
+        if name not in axes:
+            guess = nearest(name, axes)
+            listed = ", ".join([f"`{axis}`" for axis in axes])
+            raise SetupError(
+                f"the mesh has no axis `{name}`; it has {listed}",
+                f"the nearest is `{guess}`" if guess else "",
+            )
+        if not 1 <= size <= _AXIS_LIMIT:
+            raise SetupError(f"mesh axis `{name}` has size {size}; 1 to {_AXIS_LIMIT:,} are possible")
+        axes[name] = size
+    mesh = Mesh(tuple([MeshAxis(name, size) for name, size in axes.items()]), files.mesh.span)
+    if mesh.devices > _DEVICE_LIMIT:
+        message = f"the mesh has {mesh.devices:,} devices, and {_DEVICE_LIMIT:,} is the most"
+        raise ProgramError(error("K020", message, files.mesh.span))
+    return mesh
+
+
+def _axes(former: Former, form: MeshForm) -> dict[str, int]:
+    axes: dict[str, int] = {}
+    if not form.axes:
+        raise ProgramError(error("K020", "the mesh has no axis", form.span))
+    for name, expr in form.axes:
+        size = whole(former, expr, f"the size of mesh axis `{name.name}`")
+        if name.name in axes:
+            raise ProgramError(error("K020", f"the mesh has two axes `{name.name}`", name.span))
+        if not 1 <= size <= _AXIS_LIMIT:
+            message = f"mesh axis `{name.name}` has size {size}; 1 to {_AXIS_LIMIT:,} are possible"
+            raise ProgramError(error("K020", message, expr.span))
+        axes[name.name] = size
+    return axes
+
+
+def _program(former: Former, entry: Definition) -> Program:
+    try:
+        results = _results(former, entry)
+    except ProgramError as fault:
+        raise ProgramError(*former.annotations.findings, *fault.findings) from None
+    builder = former.builder
+    return Program(
+        mesh=former.annotations.mesh,
+        entry=entry.function.name.name,
+        values=tuple(builder.values),
+        ops=tuple(builder.ops),
+        parameters=tuple(former.parameters),
+        results=results,
+        annotations=former.annotations.all(),
+        span=entry.function.span,
+    )
+
+
+def _results(former: Former, entry: Definition) -> tuple[int, ...]:
+    function = entry.function
+    former.calls.append(entry)
+    for param in function.params:
+        former.frame.env[param.name.name] = parameter(former, param)
+    mark = len(former.builder.values)
+    result = body(former, function.body, function.span)
+    if result.literal is not None:
+        message = f"`{function.name.name}` gives the compile-time value `{result.literal}`, not a tensor"
+        raise ProgramError(error("K034", message, function.body[-1].span))
+    return annotate(former, result, function.annotations, mark, "result").values

@@ -1,0 +1,244 @@
+"""Annotations: what `@sharded(axis=0, mesh=data)` asks of a value, checked against mesh and type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from kina.diagnostics.finding import Finding, Help, Label, ProgramError, error
+from kina.frontend.ast import AnnotationForm, AnnotationItem, AxisList, AxisName, Number
+from kina.frontend.ir import Annotation, Mesh, TensorType
+from kina.frontend.suggest import did_you_mean
+from kina.source import Span
+
+#: Mesh axes that annotations may name, at most: lists of axes are enumerated.
+AXES_LIMIT = 6
+
+_KEYS = {
+    "sharded": ("axis", "mesh", "priority"),
+    "replicated": ("mesh",),
+    "closed": (),
+    "pending": ("mesh", "kind"),
+}
+_REDUCTIONS = ("sum", "max", "min", "prod")
+
+
+@dataclass(slots=True)
+class Annotations:
+    """The annotations of a program so far, and the findings about them."""
+
+    mesh: Mesh
+    by_value: dict[int, list[Annotation]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, value: int, name: str, type_: TensorType, forms: Sequence[AnnotationForm]) -> None:
+        """Records the annotations of a value that is called `name`; faults become findings."""
+        for form in forms:
+            try:
+                annotation = interpret(self.mesh, value, form)
+                if annotation.dim is not None:
+                    _check_size(self.mesh, name, type_, annotation, annotation.dim)
+                self._join(name, annotation)
+            except ProgramError as fault:
+                self.findings.extend(fault.findings)
+
+    def _join(self, name: str, new: Annotation) -> None:
+        others = self.by_value.setdefault(new.value, [])
+        for other in others:
+            if _says_the_same(other, new):
+                return
+            fault = _clash(name, other, new)
+            if fault is not None:
+                raise ProgramError(fault)
+        others.append(new)
+
+    def all(self) -> tuple[Annotation, ...]:
+        """Every annotation, by value; ProgramError with all findings, if there are any."""
+        every = tuple([annotation for value in sorted(self.by_value) for annotation in self.by_value[value]])
+        self._check_count(every)
+        if self.findings:
+            raise ProgramError(*self.findings)
+        return every
+
+    def _check_count(self, every: Sequence[Annotation]) -> None:
+        used: dict[str, Span] = {}
+        for annotation in every:
+            if annotation.kind == "replicated":
+                continue
+            for axis in annotation.axes:
+                used.setdefault(axis, annotation.span)
+        if len(used) > AXES_LIMIT:
+            message = f"{len(used)} mesh axes are annotated, and Kina plans for {AXES_LIMIT} at most"
+            self.findings.append(error("K412", message, list(used.values())[AXES_LIMIT]))
+
+
+def interpret(mesh: Mesh, value: int, form: AnnotationForm) -> Annotation:
+    """What one annotation of `value` says; ProgramError if it says nothing that the mesh allows."""
+    if form.name not in _KEYS:
+        message = (
+            f"`@{form.name}` is no annotation; those are `@sharded`, `@replicated`, `@closed` and `@pending`"
+        )
+        raise ProgramError(error("K401", message, form.span, helps=did_you_mean(form.name, _KEYS)))
+    items = _items(form)
+    match form.name:
+        case "closed":
+            return Annotation(value, "closed", form.span)
+        case "replicated":
+            everything = tuple([axis.name for axis in mesh.axes])
+            axes = _axes(mesh, form, items) if "mesh" in items else everything
+            return Annotation(value, "replicated", form.span, axes=axes)
+        case "pending":
+            return Annotation(
+                value, "pending", form.span, axes=_axes(mesh, form, items), reduction=_reduction(items)
+            )
+    dim = _whole(items, "axis", form)
+    axes = _axes(mesh, form, items)
+    return Annotation(value, "sharded", form.span, dim, axes, _priority(items))
+
+
+def _items(form: AnnotationForm) -> dict[str, AnnotationItem]:
+    items: dict[str, AnnotationItem] = {}
+    keys = _KEYS[form.name]
+    for item in form.items:
+        if item.key not in keys:
+            takes = ", ".join([f"`{key}`" for key in keys]) or "no arguments"
+            message = f"`@{form.name}` has no argument `{item.key}`; it takes {takes}"
+            raise ProgramError(error("K410", message, item.key_span, helps=did_you_mean(item.key, keys)))
+        if item.key in items:
+            raise ProgramError(error("K410", f"`{item.key}` is given twice", item.key_span))
+        items[item.key] = item
+    return items
+
+
+def _whole(items: dict[str, AnnotationItem], key: str, form: AnnotationForm) -> int:
+    if key not in items:
+        raise ProgramError(
+            error("K410", f"`@{form.name}` does not say `{key}=`, the dim that it splits", form.span)
+        )
+    value = items[key].value
+    if not isinstance(value, Number) or not isinstance(value.value, int):
+        raise ProgramError(error("K410", f"`{key}` is no whole number", value.span))
+    return value.value
+
+
+def _priority(items: dict[str, AnnotationItem]) -> int:
+    if "priority" not in items:
+        return 0
+    value = items["priority"].value
+    if isinstance(value, Number) and isinstance(value.value, int) and 0 <= value.value < 1 << 31:
+        return value.value
+    raise ProgramError(error("K409", "a priority is a whole number from 0 on", value.span))
+
+
+def _reduction(items: dict[str, AnnotationItem]) -> str:
+    if "kind" not in items:
+        return "sum"
+    value = items["kind"].value
+    if isinstance(value, AxisName) and value.name in _REDUCTIONS:
+        return value.name
+    said = value.span.text
+    message = f"`{said}` is no kind of pending value; those are `sum`, `max`, `min` and `prod`"
+    raise ProgramError(error("K411", message, value.span, helps=did_you_mean(said, _REDUCTIONS)))
+
+
+def _axes(mesh: Mesh, form: AnnotationForm, items: dict[str, AnnotationItem]) -> tuple[str, ...]:
+    known = [axis.name for axis in mesh.axes]
+    if "mesh" not in items:
+        if len(known) == 1:
+            return (known[0],)
+        listed = ", ".join([f"`{name}`" for name in known])
+        message = f"`@{form.name}` does not say which mesh axis it means: the mesh has {listed}"
+        raise ProgramError(error("K404", message, form.span, helps=(Help(f"write `mesh={known[0]}`"),)))
+    value = items["mesh"].value
+    names = value.names if isinstance(value, AxisList) else (value,)
+    if not names:
+        message = "this list names no mesh axis"
+        raise ProgramError(
+            error("K410", message, value.span, helps=(Help("a dim that stays whole is said by `@closed`"),))
+        )
+    return _known_axes(known, names, form)
+
+
+def _known_axes(
+    known: list[str], names: Sequence[AxisName | Number], form: AnnotationForm
+) -> tuple[str, ...]:
+    axes: list[str] = []
+    for name in names:
+        text = name.name if isinstance(name, AxisName) else name.span.text
+        if text not in known:
+            listed = ", ".join([f"`{axis}`" for axis in known])
+            message = f"the mesh has no axis `{text}`; it has {listed}"
+            raise ProgramError(error("K403", message, name.span, helps=did_you_mean(text, known)))
+        if text in axes:
+            raise ProgramError(error("K406", f"`{text}` stands twice in one annotation", name.span))
+        axes.append(text)
+    return tuple(axes)
+
+
+def _check_size(mesh: Mesh, name: str, type_: TensorType, annotation: Annotation, dim: int) -> None:
+    if not 0 <= dim < type_.rank:
+        has = "has no dims" if type_.rank == 0 else f"has dims 0 to {type_.rank - 1}"
+        message = f"`{name}` has no dim {dim}: {type_} {has}"
+        helps = (
+            (Help(f"dims count from 0: the last one is {type_.rank - 1}"),) if dim < 0 < type_.rank else ()
+        )
+        raise ProgramError(error("K405", message, annotation.span, helps=helps))
+    parts = 1
+    for axis in annotation.axes:
+        parts *= mesh.size(axis)
+    size = type_.shape[dim]
+    if size % parts:
+        raise ProgramError(_indivisible(name, dim, size, parts, annotation))
+
+
+def _indivisible(name: str, dim: int, size: int, parts: int, annotation: Annotation) -> Finding:
+    over = size % parts
+    rows = "1 row is" if over == 1 else f"{over} rows are"
+    by = annotation.axes[0] if len(annotation.axes) == 1 else f"({','.join(annotation.axes)})"
+    below, above = size - over, size - over + parts
+    fits = f"{below}, {above}" if below else f"{above}"
+    message = f"dim {dim} of `{name}` has size {size}, which `{by}` = {parts} does not divide"
+    return error(
+        "K402", message, annotation.span, f"{rows} left over", helps=(Help(f"sizes that fit: {fits}"),)
+    )
+
+
+def _says_the_same(old: Annotation, new: Annotation) -> bool:
+    return (old.kind, old.dim, old.axes, old.priority, old.reduction) == (
+        new.kind, new.dim, new.axes, new.priority, new.reduction
+    )  # fmt: skip
+
+
+def _clash(name: str, old: Annotation, new: Annotation) -> Finding | None:
+    """What two annotations of one value cannot both say."""
+    shared = [axis for axis in new.axes if axis in old.axes]
+    kinds = {old.kind, new.kind}
+    first = (Label(old.span, "and this"),)
+    if kinds == {"sharded"} and old.dim == new.dim:
+        what = "to different mesh axes" if old.axes != new.axes else "different priorities"
+        return error("K408", f"two annotations give dim {new.dim} of `{name}` {what}", new.span, labels=first)
+    if kinds == {"pending"} and shared:
+        return error(
+            "K408",
+            f"two annotations make `{name}` pending on `{shared[0]}` by different kinds",
+            new.span,
+            labels=first,
+        )
+    if not shared:
+        return None
+    if kinds == {"sharded"}:
+        message = f"`{shared[0]}` splits both dim {old.dim} and dim {new.dim} of `{name}`"
+        return error("K406", message, new.span, "one axis can split one dim only", labels=first)
+    if kinds == {"sharded", "pending"}:
+        message = f"`{shared[0]}` both splits `{name}` and is pending on it"
+        return error("K406", message, new.span, labels=first)
+    if kinds == {"sharded", "replicated"}:
+        message = f"`{name}` is both split over `{shared[0]}` and kept whole along it"
+        return error("K407", message, new.span, labels=first)
+    return None
+
+
+def refuse(span: Span, what: str) -> NoReturn:
+    """Raises K413: the annotation at `span` stands on something that is no single tensor."""
+    raise ProgramError(error("K413", f"an annotation stands on {what}, not on one tensor", span))

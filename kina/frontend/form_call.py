@@ -1,0 +1,146 @@
+"""Calls of functions: each is inlined where it stands, so each is specialised to its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kina.diagnostics.finding import Finding, Label, ProgramError, error
+from kina.frontend.ast import Apply, Param
+from kina.frontend.builder import Arg
+from kina.frontend.form_expr import annotate, body, evaluate
+from kina.frontend.form_types import tensor_type
+from kina.frontend.former import Definition, Former, Frame
+from kina.frontend.ir import TensorType
+from kina.frontend.suggest import did_you_mean
+from kina.source import Span
+
+#: Labels of a finding that calls still add theirs to.
+_LABELS = 4
+
+
+def inline(
+    former: Former,
+    callee: Definition,
+    call: Apply,
+    args: Sequence[Arg],
+    keywords: Mapping[str, Arg],
+    mark: int,
+) -> Arg:
+    """The results of a call, whose ops are made here and now under a scope of their own.
+
+    `mark` is the number of values there were before the arguments.
+    """
+    if any(active is callee for active in former.calls):
+        raise ProgramError(_recursion(former, callee, call))
+    function = callee.function
+    caller, outermost = former.frame, former.outermost
+    given = _match(former, callee, call, args, keywords)
+    path = former.paths.fresh(caller.scope.inner + function.name.name)
+    visible = former.library if callee.library else former.user
+    former.frame = Frame({}, caller.scope.inside(path), visible)
+    former.calls.append(callee)
+    if callee.library and outermost is None:
+        former.outermost = call.span
+    try:
+        for param in function.params:
+            former.frame.env[param.name.name] = _bound(former, param, given.get(param.name.name), call, mark)
+        inside = len(former.builder.values)
+        result = body(former, function.body, function.span)
+        result = annotate(former, result, function.annotations, inside, function.name.name)
+    except ProgramError as fault:
+        raise _called_here(fault, call.span, former.outermost) from None
+    former.frame, former.outermost = caller, outermost
+    former.calls.pop()
+    if len(result.values) == 1 and former.is_fresh(result.values[0], mark):
+        former.rename(result.values[0], function.name.name)
+    return Arg(call.span, result.values, result.literal)
+
+
+def _match(
+    former: Former, callee: Definition, call: Apply, args: Sequence[Arg], keywords: Mapping[str, Arg]
+) -> dict[str, Arg]:
+    """Which parameter each argument is for."""
+    params = callee.function.params
+    name = callee.function.name.name
+    names = [param.name.name for param in params]
+    given = dict(zip(names, args, strict=False))
+    for keyword in call.keywords:
+        span = former.span_for(keyword.span)
+        if keyword.name not in names:
+            helps = did_you_mean(keyword.name, names)
+            raise ProgramError(
+                error("K013", f"`{name}` has no parameter `{keyword.name}`", span, helps=helps)
+            )
+        if keyword.name in given:
+            raise ProgramError(error("K014", f"`{keyword.name}` is given twice", span))
+        given[keyword.name] = keywords[keyword.name]
+    missing = [param.name.name for param in params if param.default is None and param.name.name not in given]
+    if len(args) <= len(params) and not missing:
+        return given
+    needed = sum(param.default is None for param in params)
+    takes = f"{needed}" if needed == len(params) else f"{needed} to {len(params)}"
+    labels = () if callee.library else (Label(callee.function.name.span, "is defined here"),)
+    notes = (f"its parameters are {', '.join([f'`{each}`' for each in names])}",) if names else ()
+    message = f"`{name}` takes {takes} arguments and is given {len(args) + len(keywords)}"
+    at = f"`{missing[0]}` is missing" if missing else ""
+    raise ProgramError(error("K012", message, former.span_for(call.span), at, labels=labels, notes=notes))
+
+
+def _bound(former: Former, param: Param, given: Arg | None, call: Apply, mark: int) -> Arg:
+    """What a parameter stands for inside the call, its declared type checked."""
+    name = param.name.name
+    if given is None:
+        given = evaluate(former, param.default or param.name)
+    if given.literal is None and len(given.values) != 1:
+        message = f"the argument `{name}` is {len(given.values)} results"
+        raise ProgramError(error("K026", message, former.span_for(given.span)))
+    if param.type is not None:
+        _check_type(former, param, tensor_type(former, param.type), given)
+    return annotate(former, given, param.annotations, mark, name)
+
+
+def _check_type(former: Former, param: Param, declared: TensorType, given: Arg) -> None:
+    label = (Label(param.span, f"`{param.name.name}` is declared {declared}"),)
+    if given.literal is not None:
+        message = f"`{param.name.name}` is a tensor, and `{given.literal}` is a compile-time value"
+        raise ProgramError(error("K028", message, given.span, labels=label))
+    actual = former.builder.type_of(given.values[0])
+    if actual != declared:
+        message = f"`{param.name.name}` is declared {declared} and is given {actual}"
+        raise ProgramError(error("K023", message, given.span, labels=label))
+
+
+def _recursion(former: Former, callee: Definition, call: Apply) -> Finding:
+    first = next(i for i, active in enumerate(former.calls) if active is callee)
+    cycle = [active.function.name for active in former.calls[first:]]
+    path = " → ".join([f"`{name.name}`" for name in [*cycle, callee.function.name]])
+    labels = tuple([Label(name.span, f"`{name.name}` is part of the cycle") for name in cycle[:4]])
+    message = f"functions call themselves: {path}"
+    return error("K015", message, former.span_for(call.span), labels=labels)
+
+
+def _called_here(fault: ProgramError, call: Span, outermost: Span | None) -> ProgramError:
+    """The fault as the caller sees it: of library code at the user's call, else with a label on the call."""
+    return ProgramError(*[_seen_from(finding, call, outermost) for finding in fault.findings])
+
+
+def _seen_from(finding: Finding, call: Span, outermost: Span | None) -> Finding:
+    primary = finding.primary
+    if outermost is not None and primary is not None and is_library(primary):
+        notes = (*finding.notes, f"inside library code at {primary}")
+        return replace(finding, primary=outermost, notes=notes, labels=_outside(finding.labels))
+    if outermost is not None or len(finding.labels) >= _LABELS or finding.code == "K015":
+        return finding
+    if any(label.span == call for label in finding.labels):
+        return finding
+    return replace(finding, labels=(*finding.labels, Label(call, "called here")))
+
+
+def _outside(labels: tuple[Label, ...]) -> tuple[Label, ...]:
+    return tuple([label for label in labels if not is_library(label.span)])
+
+
+def is_library(span: Span) -> bool:
+    """Whether a place is in Kina's own library."""
+    return span.source.name.startswith("library:")
