@@ -72,7 +72,7 @@ class Builder:
         return self.values[value].type
 
     def parameter(self, name: str, type_: TensorType, span: Span) -> int:
-        """A new value that no op makes. `name` is the printed name. ProgramError K117 for a type out of limits."""
+        """A new value that no op makes; `name` is the printed name. ProgramError K117 if a size is out of limits."""
         try:
             check_type(type_, "the type")
         except OpError as fault:
@@ -120,7 +120,7 @@ class Builder:
         self.values[value] = replace(self.values[value], name=name)
 
     def located(self, fault: OpError, span: Span, operands: Sequence[int] = ()) -> ProgramError:
-        """The fault as a finding at `span`; inside library code, at the user's call with a note of the place."""
+        """The fault as a finding at `span`; inside library code, at the user's call with a note."""
         place = self.span_for(span)
         notes = () if place == span else (f"inside `{_first_line(span)}` at {span}",)
         labels: list[Label] = []

@@ -82,8 +82,8 @@ def _infer_convolution(kind: str, operands: Types, attributes: Attributes) -> Re
         raise OpError(
             "K115", f"`{kind}` takes an image and a kernel of one rank, at least 2, not {lhs} and {rhs}"
         )
-    batch, feature, spatial = _places(kind, attributes, "input", lhs.rank, str(lhs))
-    kernel_out, kernel_in, kernel_spatial = _places(kind, attributes, "kernel", rhs.rank, str(rhs))
+    batch, _, spatial = _places(kind, attributes, "input", lhs.rank, str(lhs))
+    kernel_out, _, kernel_spatial = _places(kind, attributes, "kernel", rhs.rank, str(rhs))
     out_batch, out_feature, out_spatial = _places(kind, attributes, "output", lhs.rank, "the result")
     _check_groups(kind, lhs, rhs, attributes)
     sizes = {

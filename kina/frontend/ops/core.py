@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from kina.frontend.ir import DTYPE_BYTES, Attribute, TensorType
 
@@ -84,23 +85,17 @@ class OpSpec:
 
 def number(attributes: Attributes, name: str) -> int:
     """The attribute `name`, which is a whole number."""
-    value = attributes[name]
-    assert isinstance(value, int)
-    return value
+    return cast(int, attributes[name])
 
 
 def numbers(attributes: Attributes, name: str) -> tuple[int, ...]:
     """The attribute `name`, which is a list of whole numbers."""
-    value = attributes[name]
-    assert isinstance(value, tuple)
-    return value
+    return cast("tuple[int, ...]", attributes[name])
 
 
 def word(attributes: Attributes, name: str) -> str:
     """The attribute `name`, which is a word."""
-    value = attributes[name]
-    assert isinstance(value, str)
-    return value
+    return cast(str, attributes[name])
 
 
 # Text for messages.

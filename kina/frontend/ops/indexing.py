@@ -5,7 +5,6 @@ from __future__ import annotations
 from kina.frontend.ir import TensorType
 from kina.frontend.ops.core import (
     INTEGERS,
-    LOGICAL,
     NUMBERS,
     Attributes,
     AttributeSpec,

@@ -1,4 +1,4 @@
-"""Kinds that move elements and change none: broadcast, transpose, reshape, slice, concatenate, pad, reverse."""
+"""Kinds that move elements and change none: broadcast, reshape, slice, concatenate and their like."""
 
 from __future__ import annotations
 
