@@ -63,7 +63,7 @@ def check_file(path: str, options: Options) -> Result:
     Raises SetupError if the file cannot be opened or an option contradicts the program.
     """
     try:
-        source = _open(path)
+        source = open_source(path)
     except ProgramError as problem:
         return Result(path, findings=problem.findings)
     return check(source, options)
@@ -118,7 +118,11 @@ def decide(program: Program, options: Options, clock: _Clock | None = None) -> D
         return load(program, solution)
 
 
-def _open(path: str) -> Source:
+def open_source(path: str) -> Source:
+    """The text of the file `path`, `-` being the standard input.
+
+    Raises SetupError if it cannot be opened, ProgramError if it is not text.
+    """
     from kina.frontend.reader import decode, load
 
     if path != "-":

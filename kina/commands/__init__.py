@@ -1,0 +1,1 @@
+"""The commands of `kina`, one module each, imported when the command is named."""

@@ -1,0 +1,68 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from kina.pipeline import Options
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+#: Sizes are columns of facts, which are 32-bit numbers.
+_LARGEST = 2**31 - 1
+
+
+class MeshType(click.ParamType):
+    """`data=4,model=8` as pairs of a name and a size."""
+
+    name = "AXIS=N,…"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[tuple[str, int], ...]:
+        if isinstance(value, tuple):
+            return value
+        pairs: dict[str, int] = {}
+        for part in value.split(","):
+            axis, _, size = part.rpartition("=")
+            axis = axis.strip()
+            if not axis or not size.strip().isdecimal():
+                self.fail(f"`{part}` is not of the form axis=size", param, ctx)
+            if axis in pairs:
+                self.fail(f"mesh axis `{axis}` is given twice", param, ctx)
+            pairs[axis] = int(size)
+            if not 1 <= pairs[axis] <= _LARGEST:
+                self.fail(f"mesh axis `{axis}` has size {size.strip()}, which is not from 1 to {_LARGEST}", param, ctx)
+        return tuple(pairs.items())
+
+
+def program_options(command: Command) -> Command:
+    """Options that choose how a program is checked; `options_from` collects them."""
+    for option in reversed(
+        (
+            click.option("--mesh", type=MeshType(), default=(), help="Sizes in place of those in the file."),
+            click.option("--entry", metavar="NAME", help="The function to check; the last one by default."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def solver_option(command: Command) -> Command:
+    """`--solver`, the Datalog engine."""
+    return click.option(
+        "--solver",
+        type=click.Choice(["auto", "souffle", "clingo"]),
+        default="auto",
+        show_default=True,
+        help="The Datalog engine; auto takes Soufflé if it is there.",
+    )(command)
+
+
+def options_from(values: dict[str, Any]) -> Options:
+    """The pipeline's options out of a command's parameters."""
+    names = ("solver", "mesh", "entry", "on_conflict", "strict")
+    return Options(**{name: values[name] for name in names if name in values})

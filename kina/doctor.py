@@ -1,0 +1,93 @@
+"""What Kina finds on this machine: engines, packages, versions, and how to get what is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+
+from kina import __version__
+from kina.diagnostics.cells import pad
+from kina.paths import rules_path
+
+#: Package -> what it is for, when it is not installed.
+_PACKAGES = ("clingo", "click", "jinja2", "lark", "ml_dtypes", "numpy", "rich", "sexpdata", "threadpoolctl")
+_GET_SOUFFLE = (
+    "Soufflé 2.5 or later is optional; it is faster on large programs. Build it from its repository "
+    "(souffle-lang/souffle on GitHub) and put it on PATH, or name the binary in KINA_SOUFFLE"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One thing that was looked for: what was found, and how to get it where it is not right."""
+
+    name: str
+    found: str
+    ok: bool
+    required: bool
+    advice: str = ""
+
+
+def examine() -> tuple[Examined, ...]:
+    """Look at the machine; nothing is changed and nothing is raised."""
+    return tuple(_examine())
+
+
+def report(findings: tuple[Examined, ...]) -> str:
+    """What was found, a line each, then advice."""
+    width = max(len(finding.name) for finding in findings)
+    lines = []
+    for finding in findings:
+        mark = "ok" if finding.ok else "missing" if finding.required else "-"
+        lines.append(f"{pad(finding.name, width)}  {pad(mark, 7)}  {finding.found}".rstrip())
+    advice = [f"{finding.name}: {finding.advice}" for finding in findings if finding.advice]
+    return "\n".join([*lines, *([""] if advice else []), *advice]) + "\n"
+
+
+def _examine() -> Iterator[Examined]:
+    yield Examined("kina", __version__, True, True)
+    python = sys.version_info >= (3, 11)
+    yield Examined("python", platform.python_version(), python, True, "" if python else "3.11 or later is needed")
+    yield Examined("cores", str(_cores()), True, False)
+    yield _rules()
+    yield _souffle()
+    for name in _PACKAGES:
+        yield _package(name)
+
+
+def _cores() -> int:
+    """The cores that this process may use, which a container may limit."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _rules() -> Examined:
+    folder = rules_path()
+    there = (folder / "program.dl").is_file()
+    advice = "" if there else "the installation is not complete: install kina again"
+    return Examined("rules", str(folder), there, True, advice)
+
+
+def _souffle() -> Examined:
+    from kina.datalog.souffle_engine import find_souffle
+    from kina.diagnostics.finding import SetupError
+
+    try:
+        found = find_souffle()
+    except SetupError as problem:
+        return Examined("souffle", problem.message, False, False, problem.help or _GET_SOUFFLE)
+    if found is None:
+        return Examined("souffle", "not found; clingo is used", False, False, _GET_SOUFFLE)
+    return Examined("souffle", f"{found.version} at {found.path}", True, False)
+
+
+def _package(name: str) -> Examined:
+    try:
+        return Examined(name, metadata.version(name), True, True)
+    except metadata.PackageNotFoundError:
+        return Examined(name, "not installed", False, True, f"`pip install {name}`")
