@@ -72,7 +72,10 @@ class Builder:
         return self.values[value].type
 
     def parameter(self, name: str, type_: TensorType, span: Span) -> int:
-        """A new value that no op makes; `name` is the printed name. ProgramError K117 if a size is out of limits."""
+        """A new value that no op makes; `name` is the printed name.
+
+        ProgramError K117 if a size is out of limits.
+        """
         try:
             check_type(type_, "the type")
         except OpError as fault:
@@ -101,7 +104,7 @@ class Builder:
                 completed = complete(kind, types, attributes)
                 known = (completed, infer(kind, types, dict(completed)))
             except OpError as fault:
-                raise self.located(fault, span, operands) from None
+                raise self.located(fault, span, operands, kind) from None
             self._cache[key] = known
         full, result_types = known
         place = self.span_for(span)
@@ -119,9 +122,15 @@ class Builder:
         """Give a value another printed name."""
         self.values[value] = replace(self.values[value], name=name)
 
-    def located(self, fault: OpError, span: Span, operands: Sequence[int] = ()) -> ProgramError:
+    def located(
+        self, fault: OpError, span: Span, operands: Sequence[int] = (), kind: str = ""
+    ) -> ProgramError:
         """The fault as a finding at `span`; inside library code, at the user's call with a note."""
         place = self.span_for(span)
+        message = fault.message
+        if kind and self.head is not None:
+            # People wrote the form, not the kind it becomes.
+            message = message.replace(f"`{kind}`", f"`{self.head}`")
         notes = () if place == span else (f"inside `{_first_line(span)}` at {span}",)
         labels: list[Label] = []
         for operand in dict.fromkeys(operands):
@@ -131,7 +140,7 @@ class Builder:
                 labels.append(Label(value.span, f"`{value.name}` is {value.type}"))
         helps = (Help(fault.help),) if fault.help else ()
         return ProgramError(
-            Finding(fault.code, "error", fault.message, place, labels=tuple(labels), notes=notes, helps=helps)
+            Finding(fault.code, "error", message, place, labels=tuple(labels), notes=notes, helps=helps)
         )
 
     def _append(self, name: str, type_: TensorType, span: Span, splat: str | None) -> int:

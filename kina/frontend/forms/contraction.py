@@ -24,7 +24,8 @@ def _matmul(bound: Bound) -> tuple[int, ...]:
     except OpError:
         bound.refuse(
             "K109",
-            f"the batch dims of `{bound.call.name}` agree in size or are 1: those of {left} and {right} do not",
+            f"the batch dims of `{bound.call.name}` agree in size or are 1: those of {left} and {right} "
+            "do not",
         )
     lhs = stretch(bound, lhs, batch + left.shape[-2:])
     rhs = stretch(bound, rhs, batch + right.shape[-2:])

@@ -98,7 +98,7 @@ class Bound:
     # Tensors.
 
     def value(self, name: str, like: TensorType | None = None) -> int:
-        """A tensor. A literal becomes a constant of the dtype and, unless it is a list, the shape of `like`."""
+        """A tensor. A literal becomes a constant of the dtype and, if it is one number, shape of `like`."""
         return self.as_value(self.arg(name), name, like)
 
     def as_value(self, arg: Arg, name: str, like: TensorType | None = None) -> int:
@@ -107,7 +107,7 @@ class Bound:
             if len(arg.values) != 1:
                 self.refuse(
                     "K123",
-                    f"`{name}` of `{self.call.name}` is one tensor, but this expression gives {len(arg.values)}",
+                    f"`{name}` of `{self.call.name}` is one tensor, but this gives {len(arg.values)}",
                     arg.span,
                 )
             return arg.values[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kina.frontend.forms.core import Bound, Form
+from kina.frontend.forms.literals import literal_dtype
 from kina.frontend.forms.parameters import dtype, integers, tensor, words
 from kina.frontend.ir import TensorType
 from kina.frontend.ops import OPS, OpError
@@ -91,11 +92,18 @@ def operands(bound: Bound, names: Sequence[str]) -> list[int]:
     types = {name: bound.type(name) for name in names}
     tensors = [each for each in types.values() if each is not None]
     shape = common_shape(bound, tensors)
-    like = TensorType(tensors[0].dtype, shape) if tensors else None
+    like = TensorType(tensors[0].dtype if tensors else _literals_dtype(bound, names), shape)
     values = [bound.value(name, like if types[name] is None else None) for name in names]
-    if like is None or any(isinstance(bound.arg(name).literal, tuple) for name in names):
+    if any(isinstance(bound.arg(name).literal, tuple) for name in names):
         shape = common_shape(bound, [bound.builder.type_of(value) for value in values])
     return [stretch(bound, value, shape) for value in values]
+
+
+def _literals_dtype(bound: Bound, names: Sequence[str]) -> str:
+    """The dtype of literals that meet no tensor."""
+    return literal_dtype(
+        tuple([literal for name in names if (literal := bound.arg(name).literal) is not None])
+    )
 
 
 def _elementwise(kind: str, names: tuple[str, ...], name: str) -> Form:

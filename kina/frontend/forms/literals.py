@@ -12,7 +12,7 @@ from kina.source import Span
 
 
 def literal_dtype(literal: Literal) -> str:
-    """The dtype of a literal that nothing else gives one: f32 if any of it has a fraction, else i32 or bool."""
+    """The dtype of a literal by itself: f32 if any of it is written with a fraction, else i32 or bool."""
     leaves = list(_leaves(literal))
     if any(isinstance(leaf, float) for leaf in leaves) or not leaves:
         return "f32"

@@ -24,12 +24,12 @@ def _fill_in(bound: Bound, type_: TensorType, wanted: tuple[int, ...]) -> tuple[
     if wanted.count(-1) > 1:
         bound.refuse(
             "K107",
-            f"`reshape` finds one size by itself, not {wanted.count(-1)}: {show(wanted)} has more than one -1",
+            f"`reshape` finds one size by itself, not {wanted.count(-1)} as in {show(wanted)}",
         )
     if known <= 0 or type_.elements % known:
         bound.refuse(
             "K107",
-            f"`reshape` keeps the number of elements: the {type_.elements} of {type_} do not fill {show(wanted)}",
+            f"`reshape` keeps all elements: the {type_.elements} of {type_} do not fill {show(wanted)}",
         )
     return tuple([type_.elements // known if size == -1 else size for size in wanted])
 

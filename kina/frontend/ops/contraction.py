@@ -41,7 +41,8 @@ def _infer_dot_general(kind: str, operands: Types, attributes: Attributes) -> Re
             if lhs.shape[left] != rhs.shape[right]:
                 raise OpError(
                     "K109",
-                    f"{role} dims of `{kind}` agree in size: dim {left} of {lhs} and dim {right} of {rhs} do not",
+                    f"{role} dims of `{kind}` agree in size: dim {left} of {lhs} and dim {right} of {rhs} "
+                    "do not",
                 )
     batch = tuple([lhs.shape[dim] for dim in lhs_dims["batching"]])
     lhs_free = _free(lhs, (*lhs_dims["batching"], *lhs_dims["contracting"]))
@@ -110,14 +111,16 @@ def _check_groups(kind: str, lhs: TensorType, rhs: TensorType, attributes: Attri
     if feature != per_group * groups:
         raise OpError(
             "K115",
-            f"`{kind}` with {groups} group{'s' if groups > 1 else ''}: the kernel {rhs} takes {per_group * groups} features, "
-            f"the image {lhs} has {feature}",
+            f"the kernel {rhs} of `{kind}` takes {per_group * groups} features "
+            f"in {groups} groups, "
+            f"but the image {lhs} has {feature}",
         )
     if out % groups or out % batch_groups or batch % batch_groups:
         count = groups if groups > 1 else batch_groups
         raise OpError(
             "K115",
-            f"{count} groups of `{kind}` do not divide the {out} features of the kernel {rhs} or the batch {batch}",
+            f"the {out} features of the kernel {rhs}, or the batch {batch}, do not fall into the {count} groups "
+            f"of `{kind}`",
         )
 
 

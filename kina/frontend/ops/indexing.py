@@ -65,7 +65,8 @@ def _check_map(
         if operand.shape[dim] != indices.shape[index_dim]:
             raise OpError(
                 "K116",
-                f"batch dims of `{kind}` agree: dim {dim} of {operand} and dim {index_dim} of {indices} do not",
+                f"batch dims of `{kind}` agree: dim {dim} of {operand} and dim {index_dim} of {indices} "
+                "do not",
             )
 
 
@@ -132,16 +133,17 @@ def _infer_scatter(kind: str, operands: Types, attributes: Attributes) -> Result
         else ()
     )
     if updates.shape != wanted:
-        batches = TensorType(updates.dtype, batch)
         raise OpError(
             "K116",
-            f"the updates of `{kind}` have one window for each index: {updates} does not have the batch {show(batches.shape)}",
+            f"the updates of `{kind}` have a window for each index: the batch of {updates} is not "
+            f"{show(batch)}",
         )
     for dim, size in zip(kept, window, strict=True):
         if size > operand.shape[dim]:
             raise OpError(
                 "K116",
-                f"a window of `{kind}` fits into the operand: {size} elements of {updates} do not fit into dim {dim} of {operand}",
+                f"a window of `{kind}` fits into the operand: {size} elements of {updates} do not fit into "
+                f"dim {dim} of {operand}",
             )
     return (operand,)
 

@@ -32,8 +32,8 @@ def _infer_broadcast(kind: str, operands: Types, attributes: Attributes) -> Resu
         if operand.shape[dim] not in (1, shape[target]):
             raise OpError(
                 "K108",
-                f"`{kind}` cannot stretch {operand} to {result}: dim {dim} has {operand.shape[dim]} elements, "
-                f"and dim {target} of the result {shape[target]}",
+                f"`{kind}` cannot stretch {operand} to {result}: dim {dim} has {operand.shape[dim]} "
+                f"elements, and dim {target} of the result {shape[target]}",
                 "only a dim of size 1 is repeated",
             )
     return (result,)
@@ -45,7 +45,7 @@ def _infer_transpose(kind: str, operands: Types, attributes: Attributes) -> Resu
         wanted = show(range(operand.rank))
         raise OpError(
             "K106",
-            f"`permutation` of `{kind}` is {show(order)}, which is no order of the dims {wanted} of {operand}",
+            f"`permutation` of `{kind}` is {show(order)}, no order of the dims {wanted} of {operand}",
         )
     return (TensorType(operand.dtype, tuple([operand.shape[dim] for dim in order])),)
 
@@ -56,7 +56,7 @@ def _infer_reshape(kind: str, operands: Types, attributes: Attributes) -> Result
     if min(result.shape, default=0) >= 0 and result.elements != operand.elements:
         raise OpError(
             "K107",
-            f"`{kind}` keeps the number of elements: {operand} has {operand.elements}, {result} has {result.elements}",
+            f"`{kind}` keeps all elements: {operand} has {operand.elements}, {result} has {result.elements}",
         )
     return (result,)
 
@@ -103,7 +103,8 @@ def _infer_concatenate(kind: str, operands: Types, attributes: Attributes) -> Re
         if other.rank != first.rank or other.shape[:dim] != before or other.shape[dim + 1 :] != after:
             raise OpError(
                 "K113",
-                f"`{kind}` along dim {dim} takes tensors that agree in every other dim: {first} and {other} do not",
+                f"`{kind}` along dim {dim} takes tensors that agree in every other dim: {first} and {other} "
+                "do not",
             )
         total += other.shape[dim]
     return (TensorType(first.dtype, (*before, total, *after)),)
@@ -231,7 +232,7 @@ SPECS = (
         1,
         None,
         _infer_dynamic_slice,
-        "as many elements as `slice_sizes` says, from starts that are scalar operands, moved so that they fit",
+        "as many elements as `slice_sizes` says, from starts that are scalars, moved so that they fit",
         (AttributeSpec("slice_sizes", "numbers", "for each dim how many elements"),),
         section="dynamic_slice",
         operand_names=("operand", "start_indices"),
