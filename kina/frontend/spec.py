@@ -9,13 +9,13 @@ _ANNOTATIONS = ("sharded", "replicated", "closed", "pending")
 _REDUCTIONS = ("sum", "max", "min", "prod")
 
 
-class _Promise(AssertionError):
+class PromiseError(AssertionError):
     """A promise of the IR that a program breaks: a fault of Kina, never of its user."""
 
 
 def _promise(holds: bool, text: str) -> None:
     if not holds:
-        raise _Promise(text)
+        raise PromiseError(text)
 
 
 def check_ir(program: Program) -> None:
@@ -56,7 +56,7 @@ def _check_limits(type_: TensorType, name: str) -> None:
     try:
         check_type(type_, f"`{name}`")
     except OpError as fault:
-        raise _Promise(f"types keep the limits of the language: {fault.message}") from None
+        raise PromiseError(f"types keep the limits of the language: {fault.message}") from None
 
 
 def _is_number(text: str) -> bool:
@@ -106,7 +106,7 @@ def _check_op(program: Program, op: Op) -> None:
         completed = complete(op.kind, operands, dict(op.attributes))
         results = infer(op.kind, operands, dict(completed))
     except OpError as fault:
-        raise _Promise(f"{where} is well formed: {fault.message}") from None
+        raise PromiseError(f"{where} is well formed: {fault.message}") from None
     _promise(
         completed == op.attributes, f"the attributes of {where} are complete and sorted: {op.attributes}"
     )

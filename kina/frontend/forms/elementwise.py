@@ -152,10 +152,9 @@ def _select(bound: Bound) -> tuple[int, ...]:
     known = [each for each in choices if each is not None]
     condition_type = bound.builder.type_of(condition)
     shape = common_shape(bound, [condition_type, *known])
-    like = TensorType(known[0].dtype, shape) if known else TensorType("f32", shape)
-    values = [
-        bound.value(name, like if bound.type(name) is None else None) for name in ("on_true", "on_false")
-    ]
+    names = ("on_true", "on_false")
+    like = TensorType(known[0].dtype if known else _literals_dtype(bound, names), shape)
+    values = [bound.value(name, like if bound.type(name) is None else None) for name in names]
     stretched = [stretch(bound, each, shape) for each in (condition, *values)]
     return (bound.emit("select", stretched),)
 
