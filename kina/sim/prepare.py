@@ -1,0 +1,119 @@
+"""Brings a module into the form that devices execute: steps with kernels, and when each value dies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kina.mlir.syntax import COLLECTIVES, Block, Function, Module, Op
+from kina.sim.collectives import Collective, prepare_collective
+from kina.sim.dtypes import Array
+from kina.sim.kernels import KERNELS, Kernel
+from kina.sim.regions import prepared_attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One op, ready to run. `dead` are the values that no later step reads.
+
+    Exactly one of `kernel`, `value`, `collective`, `branches` and `callee` says what to do;
+    a device's number (`partition_id`) has none of them.
+    """
+
+    op: Op
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    dead: tuple[int, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    kernel: Kernel | None = None
+    value: Array | None = None
+    collective: Collective | None = None
+    branches: tuple[Plan, ...] = ()
+    callee: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps of a block, its argument numbers and the numbers of what it returns."""
+
+    arguments: tuple[int, ...]
+    steps: tuple[Step, ...]
+    returned: tuple[int, ...]
+    unused: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A verified module with a plan for each function."""
+
+    module: Module
+    plans: Mapping[str, Plan]
+    slots: Mapping[str, int]
+
+
+def prepare(module: Module) -> Prepared:
+    """Plans for all functions of a module that `kina.mlir.verify.verify` accepted."""
+    plans = {function.name: _plan(function, function.body, module) for function in module.functions}
+    return Prepared(module, plans, {function.name: len(function.values) for function in module.functions})
+
+
+def _plan(function: Function, block: Block, module: Module) -> Plan:
+    returned = block.ops[-1].operands
+    last = last_uses(block)
+    deaths: list[list[int]] = [[] for _ in block.ops]
+    for number, index in last.items():
+        deaths[index].append(number)
+    steps = []
+    own = set(block.arguments)
+    for index, op in enumerate(block.ops[:-1]):
+        own.update(op.results)
+        # a result that nobody reads dies at once; values of outer blocks are theirs to free
+        unread = [number for number in op.results if number not in last]
+        dead = tuple(sorted(n for n in deaths[index] if n in own)) + tuple(unread)
+        steps.append(_step(function, op, dead, module))
+    unused = tuple(number for number in block.arguments if number not in last)
+    return Plan(block.arguments, tuple(steps), returned, unused)
+
+
+def last_uses(block: Block) -> dict[int, int]:
+    """The index of the last op of the block that reads each value, in its regions too."""
+    last: dict[int, int] = {}
+    for index, op in enumerate(block.ops):
+        for number in op.operands:
+            last[number] = index
+        for region in op.regions:
+            for inner in region.walk():
+                for number in inner.operands:
+                    last[number] = index
+    return last
+
+
+def _step(function: Function, op: Op, dead: tuple[int, ...], module: Module) -> Step:
+    if op.kind in ("if", "case"):
+        branches = tuple(_plan(function, region, module) for region in op.regions)
+        return Step(op, op.operands, op.results, dead, branches=branches)
+    if op.kind == "call":
+        return Step(op, op.operands, op.results, dead, callee=str(op.attribute("callee")))
+    if op.kind in ("partition_id", "replica_id"):
+        return Step(op, op.operands, op.results, dead)
+    attributes = prepared_attributes(function, op)
+    if op.kind in COLLECTIVES:
+        collective = prepare_collective(op, function, module, attributes)
+        return Step(op, op.operands, op.results, dead, attributes, collective=collective)
+    kernel = KERNELS[op.kind]
+    if op.kind in ("constant", "iota"):
+        # made once for all devices; nobody writes into an array that others hold
+        (value,) = kernel((), attributes)
+        return Step(op, op.operands, op.results, dead, attributes, value=value)
+    return Step(op, op.operands, op.results, dead, attributes, kernel=kernel)
+
+
+def count_steps(plans: Sequence[Plan]) -> int:
+    """How many steps the plans and their branches have."""
+    todo, count = list(plans), 0
+    while todo:
+        plan = todo.pop()
+        count += len(plan.steps)
+        todo.extend(branch for step in plan.steps for branch in step.branches)
+    return count

@@ -1,0 +1,219 @@
+"""Where device threads meet. Every wait ends: all members come, or some device cannot come any more.
+
+The rules are NCCL's: the members of a group call the same collective, in the same order, with tensors of
+the same shape. A device that waits is released as soon as its group is complete. It is stopped as soon as
+a member waits in the same group for another collective, a member has finished, any device failed, or
+nobody is left who could still arrive.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kina.diagnostics.finding import Finding, Label, error
+from kina.mlir.syntax import Op
+from kina.sim.dtypes import Array
+
+Task = Callable[[], None]
+
+
+class Stopped(Exception):
+    """Unwinds a device's thread because the run has failed elsewhere, or was interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One device's call of a collective."""
+
+    op: Op
+    group: tuple[int, ...]
+    payload: Array
+
+
+@dataclass(slots=True)
+class Meeting:
+    """A complete group: the members' tensors in group order, and the common work on them."""
+
+    payloads: list[Array]
+    result: Array | None = None
+    tasks: Sequence[Task] = ()
+    taken: int = 0
+    open_tasks: int = 0
+    #: when the last member arrived, on the clock of `time.perf_counter`
+    complete_at: float = 0.0
+
+
+@dataclass(slots=True)
+class Rendezvous:
+    """The shared state of one run, guarded by one lock. `devices` threads take part."""
+
+    devices: int
+    condition: threading.Condition = field(default_factory=threading.Condition)
+    waiting: dict[int, Call] = field(default_factory=dict)
+    ready: dict[int, Meeting] = field(default_factory=dict)
+    finished: set[int] = field(default_factory=set)
+    failure: Finding | None = None
+    stopped: bool = False
+
+    def check(self) -> None:
+        """Raise `Stopped` if the run is over for everybody."""
+        if self.stopped:
+            raise Stopped
+
+    def stop(self, failure: Finding | None = None) -> None:
+        """End the run; the first failure is kept."""
+        with self.condition:
+            self._stop(failure)
+
+    def _stop(self, failure: Finding | None) -> None:
+        if self.failure is None and not self.stopped:
+            self.failure = failure
+        self.stopped = True
+        self.condition.notify_all()
+
+    def pause(self, seconds: float) -> None:
+        """Wait on purpose, but not longer than the run goes on."""
+        with self.condition:
+            self.condition.wait_for(lambda: self.stopped, timeout=seconds)
+        self.check()
+
+    def finish(self, device: int) -> None:
+        """The device will call nothing any more."""
+        with self.condition:
+            self.finished.add(device)
+            for other in sorted(self.waiting):
+                if not self.stopped and device in self.waiting[other].group:
+                    self._stop(_missing(other, self.waiting[other], [device]))
+            self._stop_if_stuck()
+
+    def meet(self, device: int, call: Call, common: Callable[[Meeting], None]) -> Meeting:
+        """Wait for the group of the call, and do the common work together.
+
+        `common` fills in the meeting's result and tasks; the last to arrive calls it. Tasks are taken by
+        whoever is awake; all are done when this returns.
+        """
+        with self.condition:
+            self.check()
+            self.waiting[device] = call
+            self._judge(device, call)
+            if all(member in self.waiting and self.waiting[member].op is call.op for member in call.group):
+                self._complete(call, common)
+            while device not in self.ready:
+                self.check()
+                self.condition.wait()
+            meeting = self.ready.pop(device)
+        self._work(meeting)
+        return meeting
+
+    def _complete(self, call: Call, common: Callable[[Meeting], None]) -> None:
+        meeting = Meeting([self.waiting.pop(member).payload for member in call.group])
+        meeting.complete_at = time.perf_counter()
+        common(meeting)
+        meeting.open_tasks = len(meeting.tasks)
+        for member in call.group:
+            self.ready[member] = meeting
+        self.condition.notify_all()
+
+    def _work(self, meeting: Meeting) -> None:
+        if not meeting.tasks:
+            return
+        while True:
+            with self.condition:
+                self.check()
+                if meeting.taken == len(meeting.tasks):
+                    break
+                task = meeting.tasks[meeting.taken]
+                meeting.taken += 1
+            task()
+            with self.condition:
+                meeting.open_tasks -= 1
+                if not meeting.open_tasks:
+                    self.condition.notify_all()
+        with self.condition:
+            while meeting.open_tasks:
+                self.check()
+                self.condition.wait()
+
+    def _judge(self, device: int, call: Call) -> None:
+        """Stop the run if this call can never be answered."""
+        absent = [member for member in call.group if member in self.finished]
+        if absent:
+            self._stop(_missing(device, call, absent))
+            raise Stopped
+        for member in call.group:
+            other = self.waiting.get(member)
+            if other is None:
+                continue
+            if other.op is not call.op and other.group == call.group:
+                self._stop(_mismatch(device, call, member, other))
+                raise Stopped
+            if other.op is call.op and (other.group, other.payload.shape) != (call.group, call.payload.shape):
+                self._stop(_shapes(device, call, member, other))
+                raise Stopped
+        self._stop_if_stuck(call)
+
+    def _stop_if_stuck(self, last: Call | None = None) -> None:
+        """If nobody computes and no group is complete, nothing will ever happen."""
+        if self.stopped or not self.waiting or len(self.waiting) + len(self.finished) < self.devices:
+            return
+        if last is not None and all(
+            member in self.waiting and self.waiting[member].op is last.op for member in last.group
+        ):
+            return
+        self._stop(_stuck(self.waiting))
+        if last is not None:
+            raise Stopped
+
+
+def _names(devices: Sequence[int]) -> str:
+    """`device 3`, `devices 0 and 2`, `devices 0, 1 and 2`."""
+    words = [str(device) for device in devices]
+    if len(words) == 1:
+        return f"device {words[0]}"
+    return f"devices {', '.join(words[:-1])} and {words[-1]}"
+
+
+def _missing(device: int, call: Call, absent: Sequence[int]) -> Finding:
+    verb = "has" if len(absent) == 1 else "have"
+    return error(
+        "K703", f"{_names([device])} waits in `{call.op.kind}` for {_names(absent)}, which {verb} finished",
+        call.op.span, f"group {list(call.group)}",
+    )  # fmt: skip
+
+
+def _mismatch(device: int, call: Call, member: int, other: Call) -> Finding:
+    first, second = ((device, call), (member, other)) if device < member else ((member, other), (device, call))
+    return error(
+        "K702",
+        f"device {first[0]} calls `{first[1].op.kind}` where device {second[0]} calls `{second[1].op.kind}`, "
+        f"in the group {list(call.group)}",
+        first[1].op.span, f"device {first[0]} is here",
+        labels=(Label(second[1].op.span, f"device {second[0]} is here"),),
+    )  # fmt: skip
+
+
+def _shapes(device: int, call: Call, member: int, other: Call) -> Finding:
+    return error(
+        "K702", f"devices {device} and {member} call `{call.op.kind}` with the shapes "
+        f"{list(call.payload.shape)} and {list(other.payload.shape)}", call.op.span,
+    )  # fmt: skip
+
+
+def _stuck(waiting: dict[int, Call]) -> Finding:
+    devices = sorted(waiting)
+    first = waiting[devices[0]]
+    places: dict[int, list[int]] = {}
+    for device in devices:
+        places.setdefault(waiting[device].op.span.start, []).append(device)
+    labels = tuple(
+        Label(waiting[group[0]].op.span, f"{_names(group)} in the group {list(waiting[group[0]].group)}")
+        for group in list(places.values())[1:]
+    )
+    said = "; ".join(f"{_names(group)} in `{waiting[group[0]].op.kind}`" for group in places.values())
+    return error(
+        "K705", f"no device can go on: {said}", first.op.span,
+        f"{_names(places[first.op.span.start])} in the group {list(first.group)}", labels=labels,
+    )  # fmt: skip

@@ -1,0 +1,153 @@
+"""Runs a module on a simulated mesh: one thread per device, all in one process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kina.diagnostics.finding import Finding, ProgramError, error
+from kina.mlir.syntax import Function, Module
+from kina.sim.blas import limited
+from kina.sim.dtypes import DTYPES, Array, dtype_name
+from kina.sim.execute import Device, run_main
+from kina.sim.faults import Faults
+from kina.sim.prepare import Prepared, prepare
+from kina.sim.rendezvous import Rendezvous, Stopped
+from kina.sim.trace import Event
+
+#: A mesh of this many devices at most.
+DEVICE_LIMIT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """`trace` records an event per op and device; `faults` are for tests; `blas_threads` per device."""
+
+    trace: bool = False
+    faults: Faults | None = None
+    blas_threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """`outputs[device]` are the results of `main` there; arrays may be shared between devices."""
+
+    outputs: tuple[tuple[Array, ...], ...]
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(slots=True)
+class _Outcome:
+    outputs: list[list[Array]] = field(default_factory=list)
+
+
+def run(
+    module: Module | Prepared, inputs: Sequence[Sequence[Array]], options: RunOptions | None = None
+) -> RunResult:
+    """Run `main` on every device with that device's inputs.
+
+    The module must have been verified. The result has the same bits each time. ProgramError (K7xx) if the
+    inputs do not fit, the devices call different collectives, one finishes early, or one raises; all threads
+    have ended when this returns or raises, KeyboardInterrupt included.
+    """
+    prepared = module if isinstance(module, Prepared) else prepare(module)
+    options = options or RunOptions()
+    _check_devices(prepared.module)
+    checked = _check_inputs(prepared.module, inputs)
+    count = prepared.module.devices
+    mesh = Rendezvous(count)
+    devices = [
+        Device(number, prepared, mesh, options.faults, [] if options.trace else None) for number in range(count)
+    ]
+    outcome = _Outcome([[] for _ in devices])
+    threads = [
+        threading.Thread(
+            target=_thread, args=(device, checked[device.number], outcome), name=f"kina-device-{device.number}",
+            daemon=True,
+        )
+        for device in devices
+    ]  # fmt: skip
+    del checked
+    with limited(count, options.blas_threads):
+        _join(threads, mesh)
+    if mesh.failure is not None:
+        raise ProgramError(mesh.failure)
+    events = tuple(event for device in devices for event in device.events or ())
+    return RunResult(tuple(tuple(outputs) for outputs in outcome.outputs), events)
+
+
+def _join(threads: Sequence[threading.Thread], mesh: Rendezvous) -> None:
+    """Start all threads and wait for them; stop them all if the waiting is interrupted."""
+    started = []
+    try:
+        for thread in threads:
+            thread.start()
+            started.append(thread)
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        mesh.stop()
+        for thread in started:
+            thread.join()
+        raise
+
+
+def _thread(device: Device, inputs: list[Array], outcome: _Outcome) -> None:
+    given, arguments = inputs, list(inputs)
+    given.clear()
+    try:
+        with np.errstate(all="ignore"):
+            outcome.outputs[device.number] = run_main(device, arguments)
+        device.mesh.finish(device.number)
+    except Stopped:
+        return
+    except Exception as raised:  # any failure of a device ends the run, with a located finding
+        device.mesh.stop(_raised(device, raised))
+
+
+def _raised(device: Device, raised: Exception) -> Finding:
+    op = device.at.op if device.at is not None else None
+    where = f" in `{op.kind}`" if op is not None else ""
+    span = op.span if op is not None else None
+    if isinstance(raised, MemoryError):
+        return error("K707", f"device {device.number} runs out of memory{where}", span, str(raised))
+    said = f"{type(raised).__name__}: {raised}" if str(raised) else type(raised).__name__
+    return error("K704", f"device {device.number} raises{where}: {said}", span)
+
+
+def _check_devices(module: Module) -> None:
+    if module.devices > DEVICE_LIMIT:
+        raise ProgramError(
+            error("K706", f"the module wants {module.devices} devices; at most {DEVICE_LIMIT} are simulated",
+                  module.main.span)
+        )  # fmt: skip
+
+
+def _check_inputs(module: Module, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
+    """The inputs as lists of arrays of the argument's types; K701 if they are not."""
+    main = module.main
+    if len(inputs) != module.devices:
+        raise ProgramError(
+            error("K701", f"inputs are given for {len(inputs)} devices, the module has {module.devices}", main.span)
+        )
+    return [_check_device_inputs(main, device, given) for device, given in enumerate(inputs)]
+
+
+def _check_device_inputs(main: Function, device: int, given: Sequence[Array]) -> list[Array]:
+    types = main.argument_types
+    if len(given) != len(types):
+        raise ProgramError(
+            error("K701", f"device {device} gets {len(given)} inputs, `main` takes {len(types)}", main.span)
+        )
+    arrays = [np.asarray(value) for value in given]
+    for index, (array, type_) in enumerate(zip(arrays, types, strict=True)):
+        if array.shape != type_.shape or array.dtype != DTYPES[type_.dtype]:
+            value = main.values[main.body.arguments[index]]
+            shown = f"{dtype_name(array.dtype)}{list(array.shape)}"
+            raise ProgramError(
+                error("K701", f"input {index} of device {device} is {shown}, `{value.name}` is {type_}", value.span)
+            )
+    return arrays
