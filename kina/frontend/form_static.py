@@ -24,7 +24,7 @@ _COMPARE: dict[str, Callable[[Numeric, Numeric], bool]] = {
 _ARITY: dict[str, tuple[int, int | None]] = {
     "+": (1, None), "-": (1, None), "*": (1, None), "/": (2, 2), "%": (2, 2), "**": (2, 2), "=": (2, 2),
     **dict.fromkeys(_COMPARE, (2, 2)),
-    "shape": (1, 2), "rank": (1, 1), "dtype": (1, 1),
+    "shape": (1, 2), "rank": (1, 1), "dtype": (1, 1), "tensor?": (1, 1),
 }  # fmt: skip
 #: The names that are evaluated here.
 STATIC = frozenset(_ARITY)
@@ -49,6 +49,8 @@ def static(builder: Builder, call: Apply, args: Sequence[Arg]) -> Literal:
             return builder.type_of(_tensor(call, args[0])).rank
         case "dtype":
             return builder.type_of(_tensor(call, args[0])).dtype
+        case "tensor?":
+            return args[0].literal is None
         case "=":
             return _literal(call, args[0]) == _literal(call, args[1])
     numbers = [_number(call, arg) for arg in args]
