@@ -52,18 +52,16 @@ def pad(text: str, width: int) -> str:
 
 def wrap(text: str, width: int) -> list[str]:
     """`text` in lines of at most `width` columns, broken at blanks outside backticks where that can be."""
-    width = max(width, 1)
     lines: list[str] = []
-    current = ""
-    for word in _words(text):
-        joined = f"{current} {word}" if current else word
-        if current and cells(joined) > width:
+    current, *words = _words(text)
+    for word in words:
+        joined = f"{current} {word}"
+        if cells(joined) > width:
             lines.append(current)
             current = word
         else:
             current = joined
-    lines.append(current)
-    return lines
+    return [*lines, current]
 
 
 def _words(text: str) -> list[str]:
@@ -108,8 +106,8 @@ def row(line: str) -> Row:
 
 def cut(text: str, start: int, width: int) -> str:
     """The columns `start` up to `start + width` of `text`; a wide character cut in half becomes a blank."""
-    if text.isascii():
-        return text[start : start + width]
+    if text.isascii() or width <= 0:
+        return text[start : start + max(width, 0)]
     out: list[str] = []
     column = 0
     for char in text:

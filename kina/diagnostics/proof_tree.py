@@ -12,7 +12,7 @@ from kina.diagnostics.style import Style
 #: Lines of a proof in its short form.
 _SHORT_LINES = 24
 #: Tree levels that are drawn by indentation; deeper ones carry their depth as a number.
-_LEVELS = 14
+_LEVELS = 12
 #: A run of alike steps is folded from this many on.
 _FOLD = 3
 #: The longest period of repeated steps that is looked for.
@@ -86,7 +86,7 @@ def _grow(tree: _Tree) -> None:
             _add(tree, step, bars, depth, last, times=1, again=True)
             continue
         run, times = _fold(tree, number)
-        below = bars if not depth else (*bars, not last)
+        below = bars if not depth else (*bars, not last)[:_LEVELS]
         for index, member in enumerate(run):
             lead = _inside(below, index) if index else bars
             count = times if len(run) == 1 else 1
@@ -105,7 +105,7 @@ def _grow(tree: _Tree) -> None:
 
 def _inside(below: tuple[bool, ...], index: int) -> tuple[bool, ...]:
     """The bars left of the `index`-th step of a run in which each has one premise."""
-    return (*below, *([False] * (index - 1)))
+    return (*below, *([False] * min(index - 1, _LEVELS)))
 
 
 def _chain(tree: _Tree, number: int) -> list[int]:
@@ -170,7 +170,7 @@ def _lead(line: _Line) -> tuple[str, str]:
     bars = line.bars
     number = ""
     if line.depth > _LEVELS:
-        bars = bars[:_LEVELS]
+        bars = bars[: _LEVELS - 1]
         number = f"({line.depth}) "
     stem = "".join("│  " if bar else "   " for bar in bars)
     follow = stem + ("   " if line.last else "│  ") + " " * len(number)

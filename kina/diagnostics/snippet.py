@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kina.diagnostics.canvas import Canvas, Mark, mark_rows
-from kina.diagnostics.cells import Row, cut, row
+from kina.diagnostics.cells import Row, cut, printable, row, wrap
 from kina.diagnostics.style import Style
 from kina.source import Source, Span
 
@@ -51,7 +51,7 @@ def snippet(source: Source, notes: Sequence[Note], digits: int, style: Style) ->
     previous = 0
     for number in numbers:
         if previous and number > previous + 1:
-            out.append("..." + " " * max(0, digits - 1) + _open_bars(brackets, previous, number, style))
+            out.append("...".ljust(digits + 3) + _open_bars(brackets, previous, number, style))
         out.extend(_line(source, number, single, brackets, digits, budget, style))
         previous = number
     out.append(edge)
@@ -60,6 +60,7 @@ def snippet(source: Source, notes: Sequence[Note], digits: int, style: Style) ->
 
 def _brackets(notes: Sequence[Note]) -> list[_Bracket]:
     several = [note for note in notes if last_line(note.span) > note.span.line]
+    several.sort(key=lambda note: (note.span.start, -note.span.end))
     return [
         _Bracket(note.span.line, last_line(note.span), note, depth)
         for depth, note in enumerate(several[:_BRACKETS])
@@ -81,7 +82,7 @@ def _open_bars(brackets: Sequence[_Bracket], before: int, after: int, style: Sty
     bars = [
         style.paint("|", b.note.role) + " " if b.first <= before and b.last >= after else "  " for b in brackets
     ]
-    return "  " + "".join(bars) if brackets else ""
+    return "".join(bars)
 
 
 def _line(
@@ -110,11 +111,11 @@ def _line(
     out += [edge + bars + line for line in mark_rows(shifted, budget, style)]
     for bracket in starting:
         if bracket.depth not in slash:
-            column = min(max(laid.column(bracket.note.span.column - 1) - offset, 0), budget - 1)
-            out.append(edge + _turn(brackets, bracket, number, column, "", style))
-    for bracket in ending:
-        column = min(max(_end_column(bracket, laid) - 1 - offset, 0), budget - 1)
-        out.append(edge + _turn(brackets, bracket, number, column, bracket.note.message, style))
+            column = laid.column(bracket.note.span.column - 1) - offset
+            out += [edge + line for line in _turn(brackets, bracket, number, column, budget, style)]
+    for bracket in reversed(ending):
+        column = _end_column(bracket, laid) - 1 - offset
+        out += [edge + line for line in _turn(brackets, bracket, number, column, budget, style)]
     return out
 
 
@@ -172,18 +173,26 @@ def _gutter(
 
 
 def _turn(
-    brackets: Sequence[_Bracket], bracket: _Bracket, number: int, column: int, message: str, style: Style
-) -> str:
-    """The row that leads a bracket from the gutter to the character where its span starts or ends."""
-    canvas = Canvas(style)
-    for other in brackets:
-        if other.first < number and other.last >= number and other.depth != bracket.depth:
-            canvas.put(2 * other.depth, "|", other.note.role)
-    left = 2 * bracket.depth
+    brackets: Sequence[_Bracket], bracket: _Bracket, number: int, column: int, budget: int, style: Style
+) -> list[str]:
+    """The rows that lead a bracket from the gutter to where its span starts or ends, there with its message."""
+    role = bracket.note.role
     ends = bracket.last == number
-    target = 2 * len(brackets) + column
-    canvas.put(left, "|" if ends else " ", bracket.note.role)
-    canvas.put(left + 1, "_" * (target - left - 1), bracket.note.role)
-    canvas.put(target, "^" if bracket.note.role != "label" else "-", bracket.note.role)
-    text = f" {message}" if message else ""
-    return canvas.text() + style.paint(text, bracket.note.role)
+    left = 2 * bracket.depth
+    target = 2 * len(brackets) + min(max(column, 0), budget - 1)
+    canvas, below = Canvas(style), Canvas(style)
+    below.put(target + 1, " ", "")
+    for other in brackets:
+        if other.first < number and (other.last > number or other.last == number and other.depth < bracket.depth):
+            canvas.put(2 * other.depth, "|", other.note.role)
+            below.put(2 * other.depth, "|", other.note.role)
+    canvas.put(left, "|" if ends else " ", role)
+    canvas.put(left + 1, "_" * (target - left - 1), role)
+    canvas.put(target, "-" if role == "label" else "^", role)
+    if not ends or not bracket.note.message:
+        return [canvas.text()]
+    first, *rest = wrap(printable(bracket.note.message), max(budget + 2 * len(brackets) - target - 2, 16))
+    return [
+        canvas.text() + " " + style.paint(first, role),
+        *(below.text() + style.paint(line, role) for line in rest),
+    ]

@@ -62,6 +62,8 @@ def _finding(finding: Finding, number: int, style: Style) -> tuple[list[str], in
     if finding.more:
         more = ", ".join(f"`{printable(command)}`" for command in finding.more)
         out += _section("more", [more], digits, style)
+    if finding.primary is not None and out[-1].strip() == "|":
+        out.pop()
     return [line.rstrip() for line in out], number
 
 

@@ -1,0 +1,19 @@
+"""`make accept`: take the messages as printed now for the expected ones, and rebuild generated documents."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+from tests import literate
+
+
+def main() -> None:
+    """Rewrite snapshots and documents, and say which snapshots changed."""
+    for place in literate.accept():
+        print(f"accepted {place}")
+    runpy.run_path(str(Path(__file__).parent.parent / "docs" / "make.py"), run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
