@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kina.diagnostics.finding import Help, ProgramError, SetupError, error
+from kina.diagnostics.finding import Finding, Help, ProgramError, SetupError, error
 from kina.frontend.ast import Function, MeshForm, Module
 from kina.frontend.builder import Arg, Builder
 from kina.frontend.constants import drop_unused, separate_constants
 from kina.frontend.form_annotations import Annotations
+from kina.frontend.form_check import check_uncalled
 from kina.frontend.form_expr import annotate, body, literal, whole
 from kina.frontend.form_modules import Files, collect, library
 from kina.frontend.form_repeat import parameter
@@ -136,6 +137,7 @@ def _program(former: Former, entry: Definition) -> Program:
         results = _results(former, entry)
     except ProgramError as fault:
         raise ProgramError(*former.annotations.findings, *fault.findings) from None
+    former.annotations.findings.extend(_uncalled(former, entry))
     builder = former.builder
     return Program(
         mesh=former.annotations.mesh,
@@ -147,6 +149,13 @@ def _program(former: Former, entry: Definition) -> Program:
         annotations=former.annotations.all(),
         span=entry.function.span,
     )
+
+
+def _uncalled(former: Former, entry: Definition) -> list[Finding]:
+    formed = former.formed | {entry.function.name.name}
+    functions = former.user.functions.values()
+    rest = [each for each in functions if not each.library and each.function.name.name not in formed]
+    return check_uncalled(former.user, rest)
 
 
 def _results(former: Former, entry: Definition) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from kina.diagnostics.finding import Finding, Label, ProgramError, error
 from kina.frontend.ast import Apply, Param
 from kina.frontend.builder import Arg
+from kina.frontend.form_check import recursion
 from kina.frontend.form_expr import annotate, body, evaluate
 from kina.frontend.form_types import tensor_type
 from kina.frontend.former import Definition, Former, Frame
@@ -31,8 +32,9 @@ def inline(
 
     `mark` is the number of values there were before the arguments.
     """
-    if any(active is callee for active in former.calls):
-        raise ProgramError(_recursion(former, callee, call))
+    for position, active in enumerate(former.calls):
+        if active is callee:
+            raise ProgramError(recursion(former.calls[position:], call))
     function = callee.function
     caller, outermost = former.frame, former.outermost
     given = _match(former, callee, call, args, keywords)
@@ -40,6 +42,7 @@ def inline(
     visible = former.library if callee.library else former.user
     former.frame = Frame({}, caller.scope.inside(path), visible)
     former.calls.append(callee)
+    former.formed.add(function.name.name)
     if callee.library and outermost is None:
         former.outermost = call.span
     try:
@@ -109,15 +112,6 @@ def _check_type(former: Former, param: Param, declared: TensorType, given: Arg) 
     if actual != declared:
         message = f"`{param.name.name}` is declared {declared} and is given {actual}"
         raise ProgramError(error("K023", message, given.span, labels=label))
-
-
-def _recursion(former: Former, callee: Definition, call: Apply) -> Finding:
-    first = next(i for i, active in enumerate(former.calls) if active is callee)
-    cycle = [active.function.name for active in former.calls[first:]]
-    path = " → ".join([f"`{name.name}`" for name in [*cycle, callee.function.name]])
-    labels = tuple([Label(name.span, f"`{name.name}` is part of the cycle") for name in cycle[:4]])
-    message = f"functions call themselves: {path}"
-    return error("K015", message, former.span_for(call.span), labels=labels)
 
 
 def _called_here(fault: ProgramError, call: Span, outermost: Span | None) -> ProgramError:

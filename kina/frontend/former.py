@@ -69,6 +69,7 @@ class Former:
     parameters: list[int] = field(default_factory=list)
     parameter_set: set[int] = field(default_factory=set)
     calls: list[Definition] = field(default_factory=list)
+    formed: set[str] = field(default_factory=set)
     outermost: Span | None = None
     depth: int = 0
     steps: int = 0

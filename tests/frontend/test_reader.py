@@ -72,7 +72,7 @@ def test_every_node_knows_its_text() -> None:
     assert isinstance(body, Apply)
     assert body.span.text == "(add x :k 1.5)"
     assert body.keywords[0].span.text == ":k 1.5"
-    assert (body.span.line, body.span.column) == (2, 70)
+    assert (body.span.line, body.span.column) == (2, 67)
 
 
 def test_argument_list_touches_its_annotation() -> None:
