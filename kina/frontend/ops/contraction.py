@@ -13,6 +13,7 @@ from kina.frontend.ops.core import (
     OpSpec,
     Results,
     Types,
+    counted,
     need_dims,
     need_dtype,
     need_length,
@@ -112,15 +113,15 @@ def _check_groups(kind: str, lhs: TensorType, rhs: TensorType, attributes: Attri
         raise OpError(
             "K115",
             f"the kernel {rhs} of `{kind}` takes {per_group * groups} features "
-            f"in {groups} groups, "
+            f"in {counted(groups, 'group')}, "
             f"but the image {lhs} has {feature}",
         )
     if out % groups or out % batch_groups or batch % batch_groups:
         count = groups if groups > 1 else batch_groups
         raise OpError(
             "K115",
-            f"the {out} features of the kernel {rhs}, or the batch {batch}, do not fall into the {count} groups "
-            f"of `{kind}`",
+            f"the {out} features of the kernel {rhs}, or the batch of {batch}, do not fall into the "
+            f"{count} groups of `{kind}`",
         )
 
 

@@ -106,6 +106,11 @@ def show(values: Iterable[int]) -> str:
     return "[" + " ".join(map(str, values)) + "]"
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 dim`, `2 dims`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def listing(parts: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`; long lists are cut after six."""
     if len(parts) > 7:
@@ -194,7 +199,7 @@ def need_length(kind: str, name: str, values: Sequence[int], length: int, of: Te
     if len(values) != length:
         raise OpError(
             "K120",
-            f"`{name}` of `{kind}` has {len(values)} numbers {show(values)}, but {of} asks for {length}",
+            f"`{name}` of `{kind}` is {show(values)}, but {of} asks for {counted(length, 'number')}",
         )
 
 

@@ -10,6 +10,7 @@ from kina.frontend.ops.core import (
     OpSpec,
     Results,
     Types,
+    counted,
     need_dim,
     need_dims,
     need_dtype,
@@ -85,8 +86,8 @@ def _infer_slice(kind: str, operands: Types, attributes: Attributes) -> Results:
         if not 0 <= start <= limit <= operand.shape[dim]:
             raise OpError(
                 "K112",
-                f"`{kind}` takes {start} to {limit} of dim {dim} of {operand}, which has the elements "
-                f"0 to {operand.shape[dim]}",
+                f"`{kind}` takes {start} to {limit} of dim {dim} of {operand}, which has "
+                f"{counted(operand.shape[dim], 'element')}",
                 "a start is not above its limit, and a limit not above the size",
             )
         sizes.append(-(-(limit - start) // stride))
