@@ -26,7 +26,10 @@ $(BIN)/python:
 	@touch $@ .venv/.installed
 
 demo: .venv/.installed
-	@bench/demo.sh $(BIN)/kina
+	$(BIN)/kina check examples/megatron.kina
+	@echo
+	@echo "a program whose annotations contradict each other:"
+	$(BIN)/kina check examples/conflict.kina; test $$? -eq 1
 
 test: .venv/.developed
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not deep"

@@ -51,7 +51,9 @@ def report(findings: tuple[Examined, ...]) -> str:
 def _examine() -> Iterator[Examined]:
     yield Examined("kina", __version__, True, True)
     python = sys.version_info >= (3, 11)
-    yield Examined("python", platform.python_version(), python, True, "" if python else "3.11 or later is needed")
+    yield Examined(
+        "python", platform.python_version(), python, True, "" if python else "3.11 or later is needed"
+    )
     yield Examined("cores", str(_cores()), True, False)
     yield _rules()
     yield _souffle()

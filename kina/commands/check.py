@@ -45,9 +45,13 @@ Examples:
     show_default=True,
     help="Text puts results on stdout and findings on stderr; the others write all to stdout.",
 )
-@click.option("--expect", metavar="LOCK", type=click.Path(), help="Compare with a lock file; fail on a difference.")
+@click.option(
+    "--expect", metavar="LOCK", type=click.Path(), help="Compare with a lock file; fail on a difference."
+)
 @click.option("--accept", is_flag=True, help="Write the lock file of --expect instead of comparing.")
-@click.option("--annotated", metavar="OUT", type=click.Path(), help="Write the program with all layouts annotated.")
+@click.option(
+    "--annotated", metavar="OUT", type=click.Path(), help="Write the program with all layouts annotated."
+)
 @click.option("--strict", is_flag=True, help="Warnings are errors.")
 @click.option("--timings", is_flag=True, help="Say how long each stage took.")
 @click.option("--proof", type=click.Choice(["short", "full"]), default="short", show_default=True)

@@ -20,7 +20,9 @@ Example:
 
 @click.command(epilog=_EPILOG)
 @click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
-@click.option("-o", "--output", metavar="DIR", required=True, type=click.Path(), help="The folder to write into.")
+@click.option(
+    "-o", "--output", metavar="DIR", required=True, type=click.Path(), help="The folder to write into."
+)
 @program_options
 def facts(file: str, output: str, **values: Any) -> int:
     """Write the facts of a program and the entry file main.dl, as Soufflé reads them."""

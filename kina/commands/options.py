@@ -15,35 +15,26 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _LARGEST = 2**31 - 1
 
 
-class MeshType(click.ParamType):
+def _mesh(_: click.Context, __: click.Parameter, value: str | None) -> tuple[tuple[str, int], ...]:
     """`data=4,model=8` as pairs of a name and a size."""
-
-    name = "AXIS=N,…"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[tuple[str, int], ...]:
-        if isinstance(value, tuple):
-            return value
-        pairs: dict[str, int] = {}
-        for part in value.split(","):
-            axis, _, size = part.rpartition("=")
-            axis = axis.strip()
-            if not axis or not size.strip().isdecimal():
-                self.fail(f"`{part}` is not of the form axis=size", param, ctx)
-            if axis in pairs:
-                self.fail(f"mesh axis `{axis}` is given twice", param, ctx)
-            pairs[axis] = int(size)
-            if not 1 <= pairs[axis] <= _LARGEST:
-                self.fail(f"mesh axis `{axis}` has size {size.strip()}, which is not from 1 to {_LARGEST}", param, ctx)
-        return tuple(pairs.items())
+    pairs: dict[str, int] = {}
+    for part in value.split(",") if value is not None else ():
+        axis, _sign, size = (piece.strip() for piece in part.rpartition("="))
+        if not axis or not size.isdecimal():
+            raise click.BadParameter(f"`{part}` is not of the form axis=size")
+        if axis in pairs:
+            raise click.BadParameter(f"mesh axis `{axis}` is given twice")
+        if not 1 <= int(size[:20]) <= _LARGEST:
+            raise click.BadParameter(f"mesh axis `{axis}` has size {size[:20]}, which is not from 1 to {_LARGEST}")
+        pairs[axis] = int(size)
+    return tuple(pairs.items())
 
 
 def program_options(command: Command) -> Command:
     """Options that choose how a program is checked; `options_from` collects them."""
     for option in reversed(
         (
-            click.option("--mesh", type=MeshType(), default=(), help="Sizes in place of those in the file."),
+            click.option("--mesh", metavar="AXIS=N,…", callback=_mesh, help="Sizes in place of those in the file."),
             click.option("--entry", metavar="NAME", help="The function to check; the last one by default."),
         )
     ):

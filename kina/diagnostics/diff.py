@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from os.path import commonprefix
+from itertools import takewhile
 
 from kina.diagnostics.cells import cells, cut, printable
 from kina.diagnostics.finding import Edit
@@ -13,7 +13,7 @@ from kina.source import Source
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """`text` with all `edits` of it made, which must not overlap; of equal starts the first given comes first."""
+    """`text` with all `edits` of it made, which must not overlap."""
     for edit in sorted(edits, key=lambda edit: edit.span.start, reverse=True):
         text = text[: edit.span.start] + edit.replacement + text[edit.span.end :]
     return text
@@ -48,7 +48,11 @@ def _hunks(edits: Sequence[Edit]) -> list[tuple[Source, list[Edit]]]:
 def _changed(source: Source, hunk: Sequence[Edit]) -> tuple[list[str], list[str]]:
     first = source.line_starts[hunk[0].span.line - 1]
     last = max(edit.span.end_line for edit in hunk)
-    end = first + sum(len(part) + 1 for part in source.text[first:].split("\n")[: last - hunk[0].span.line + 1]) - 1
+    end = (
+        first
+        + sum(len(part) + 1 for part in source.text[first:].split("\n")[: last - hunk[0].span.line + 1])
+        - 1
+    )
     after = apply_edits(source.text[:end], hunk)[first:]
     old, new = source.text[first:end].split("\n"), after.split("\n")
     removed: list[str] = []
@@ -79,7 +83,8 @@ def _first_column(removed: Sequence[str], added: Sequence[str], width: int) -> i
     longest = max((cells(line) for line in (*removed, *added)), default=0)
     if longest <= width or not removed or not added:
         return 0
-    same = len(commonprefix([removed[0], added[0]]))
+    pairs = zip(removed[0], added[0], strict=False)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     return max(0, min(same - width // 3, longest - width))
 
 

@@ -81,7 +81,7 @@ def error(code: str, message: str, primary: Span | None, at: str = "", **parts: 
 
 
 class ProgramError(Exception):
-    """Carries findings out of a stage that cannot go on; caught by the pipeline, never shown as a traceback."""
+    """Carries findings out of a stage that cannot go on; the pipeline catches it, no traceback is shown."""
 
     def __init__(self, *findings: Finding) -> None:
         super().__init__(findings[0].message if findings else "")

@@ -145,7 +145,13 @@ def _run_end(tree: _Tree, run: list[int], times: int) -> int:
 
 
 def _add(
-    tree: _Tree, step: ProofStep, bars: tuple[bool, ...], depth: int, last: bool, times: int, again: bool = False
+    tree: _Tree,
+    step: ProofStep,
+    bars: tuple[bool, ...],
+    depth: int,
+    last: bool,
+    times: int,
+    again: bool = False,
 ) -> None:
     says = step.says + (" (shown above)" if again else "")
     rule, place = step.rule, step.rule_at

@@ -80,7 +80,8 @@ def _lines_to_show(single: Iterable[Note], brackets: Iterable[_Bracket]) -> list
 
 def _open_bars(brackets: Sequence[_Bracket], before: int, after: int, style: Style) -> str:
     bars = [
-        style.paint("|", b.note.role) + " " if b.first <= before and b.last >= after else "  " for b in brackets
+        style.paint("|", b.note.role) + " " if b.first <= before and b.last >= after else "  "
+        for b in brackets
     ]
     return "".join(bars)
 
@@ -175,7 +176,7 @@ def _gutter(
 def _turn(
     brackets: Sequence[_Bracket], bracket: _Bracket, number: int, column: int, budget: int, style: Style
 ) -> list[str]:
-    """The rows that lead a bracket from the gutter to where its span starts or ends, there with its message."""
+    """The rows that lead a bracket from the gutter to where its span starts, or ends with its message."""
     role = bracket.note.role
     ends = bracket.last == number
     left = 2 * bracket.depth
@@ -183,7 +184,9 @@ def _turn(
     canvas, below = Canvas(style), Canvas(style)
     below.put(target + 1, " ", "")
     for other in brackets:
-        if other.first < number and (other.last > number or other.last == number and other.depth < bracket.depth):
+        if other.first < number and (
+            other.last > number or (other.last == number and other.depth < bracket.depth)
+        ):
             canvas.put(2 * other.depth, "|", other.note.role)
             below.put(2 * other.depth, "|", other.note.role)
     canvas.put(left, "|" if ends else " ", role)

@@ -59,9 +59,7 @@ def _tensors(program: Program, decisions: Decisions) -> list[dict[str, Any]]:
             "dtype": value.type.dtype,
             "shape": list(value.type.shape),
             "layout": [list(axes) for axes in decisions.layouts[value.id]],
-            "pending": [
-                {"axis": axis, "kind": kind} for axis, kind in decisions.pending.get(value.id, ())
-            ],
+            "pending": [{"axis": axis, "kind": kind} for axis, kind in decisions.pending.get(value.id, ())],
             "annotated": value.id in annotated,
         }
         for value in program.values

@@ -53,12 +53,14 @@ def compare(program: Program, decisions: Decisions, lock: str, name: str) -> Fin
 def _finding(program: Program, name: str, gone: Sequence[str], come: Sequence[str]) -> Finding:
     differences = _paired(gone, come)
     places = {_word(value.name): value.span for value in program.values}
-    labels = []
+    labels: list[Label] = []
     for old, new in differences[:_LISTED]:
         kind, *fields = _fields(new or old)
         place = places.get(fields[0]) if kind == "tensor" else None
         if place is not None and len(labels) < 3:
-            labels.append(Label(place, f"{_type(old) or 'nothing'} in the lock, {_type(new) or 'nothing'} now"))
+            labels.append(
+                Label(place, f"{_type(old) or 'nothing'} in the lock, {_type(new) or 'nothing'} now")
+            )
     notes = [line for pair in differences[:_LISTED] for line in _shown(pair)]
     if len(differences) > _LISTED:
         notes.append(f"{len(differences) - _LISTED} more differences")

@@ -48,7 +48,7 @@ def size_text(count: int) -> str:
 
 def _layouts(program: Program, decisions: Decisions, style: Style) -> list[str]:
     annotated = {annotation.value for annotation in program.annotations}
-    roles = {value: "parameter" for value in program.parameters}
+    roles = dict.fromkeys(program.parameters, "parameter")
     roles.update({value: "result" for value in program.results if value not in roles})
     groups: dict[tuple[str, str, str, str], list[str]] = {}
     for value in program.values:

@@ -34,7 +34,9 @@ def two_requests() -> list[Finding]:
     follow, here = "elementwise.follow-operand", "rules/elementwise.dl:12"
     ask = "the result of `add` is asked for `x` on dims 0 and 1"
     steps = (
-        ProofStep(0, "contested", ("f.add", 0, 1), ask, "conflict.two-dims", "rules/conflict.dl:31", None, (1, 2, 5)),
+        ProofStep(
+            0, "contested", ("f.add", 0, 1), ask, "conflict.two-dims", "rules/conflict.dl:31", None, (1, 2, 5)
+        ),
         ProofStep(1, "on", ("f.p", 0, "x"), "`p` dim 0 is on `x`", follow, here, None, (3,)),
         ProofStep(2, "on", ("f.q", 1, "x"), "`q` dim 1 is on `x`", follow, here, None, (4,)),
         ProofStep(3, "given_sharded", ("f.a", 0, "x", 0), "`a` dim 0 is on `x`", given_at=first),
@@ -76,7 +78,10 @@ def awkward_text() -> list[Finding]:
             "`a\x1b[31mb` is no value",
             at(source, "|a\x1b[31mb\u202e|"),
             "not defined",
-            (Label(at(source, "重み", 1), "this one is"), Label(at(source, "combines"), "after a combining accent")),
+            (
+                Label(at(source, "重み", 1), "this one is"),
+                Label(at(source, "combines"), "after a combining accent"),
+            ),
         )
     ]
 
@@ -87,7 +92,12 @@ def several_lines() -> list[Finding]:
     add = Span(source, source.text.index("(add"), len(source.text) - 2)
     return [
         Finding(
-            "K101", "error", "shapes differ", add, "this does not end", (Label(whole, "in this"), Label(at(source, "b 2"), "bound"))
+            "K101",
+            "error",
+            "shapes differ",
+            add,
+            "this does not end",
+            (Label(whole, "in this"), Label(at(source, "b 2"), "bound")),
         )
     ]
 
@@ -103,7 +113,12 @@ def long_line() -> list[Finding]:
             "one operand of `concatenate` has rank 1 and the others have rank 2, which do not go together",
             at(source, "operand20"),
             "f32[8]",
-            (Label(at(source, "operand22"), "f32[8,8], like all that stand before it and after it in this form"),),
+            (
+                Label(
+                    at(source, "operand22"),
+                    "f32[8,8], like all that stand before it and after it in this form",
+                ),
+            ),
             helps=(Help("apply `exp`, for the sake of a long help that has to be wrapped", (edit,), True),),
         )
     ]
@@ -131,7 +146,16 @@ def chain(length: int = 90, period: int = 1) -> list[Finding]:
     given = at(RESIDUAL, "@sharded(axis=0)")
     rules = ("elementwise.follow-operand", "contraction.forward", "layout.follow-reshape")
     steps = [
-        ProofStep(i, "on", (f"h{i}", 0, "x"), f"`h{i}` dim 0 is on `x`", rules[i % period], "rules/a.dl:7", None, (i + 1,))
+        ProofStep(
+            i,
+            "on",
+            (f"h{i}", 0, "x"),
+            f"`h{i}` dim 0 is on `x`",
+            rules[i % period],
+            "rules/a.dl:7",
+            None,
+            (i + 1,),
+        )
         for i in range(length)
     ]
     steps.append(ProofStep(length, "given_sharded", ("a", 0, "x"), "`a` dim 0 is on `x`", given_at=given))
@@ -154,7 +178,16 @@ def shared_steps() -> list[Finding]:
 
 def end_of_text() -> list[Finding]:
     source = Source("open.kina", "(defn f (")
-    return [Finding("K002", "error", "the bracket is not closed", Span(source, 9, 9), "the text ends", (Label(Span(source, 0, 1), "opened"),))]
+    return [
+        Finding(
+            "K002",
+            "error",
+            "the bracket is not closed",
+            Span(source, 9, 9),
+            "the text ends",
+            (Label(Span(source, 0, 1), "opened"),),
+        )
+    ]
 
 
 SAMPLES: dict[str, Callable[[], list[Finding]]] = {

@@ -30,7 +30,9 @@ def findings(draw: st.DrawFn) -> Finding:
         return Span(source, min(ends), max(ends))
 
     labels = tuple(Label(span(), draw(TEXTS)) for _ in range(draw(st.integers(0, 5))))
-    return Finding("K101", draw(st.sampled_from(["error", "warning", "note"])), draw(TEXTS), span(), draw(TEXTS), labels)
+    return Finding(
+        "K101", draw(st.sampled_from(["error", "warning", "note"])), draw(TEXTS), span(), draw(TEXTS), labels
+    )
 
 
 @given(findings(), st.integers(40, 120))
@@ -93,6 +95,10 @@ def test_edits_of_one_text_are_made_together() -> None:
 
 
 def test_summary_counts_by_severity() -> None:
-    made = [Finding("K101", "error", "", None), Finding("K301", "note", "", None), Finding("K302", "note", "", None)]
+    made = [
+        Finding("K101", "error", "", None),
+        Finding("K301", "note", "", None),
+        Finding("K302", "note", "", None),
+    ]
     assert summary(made) == "1 error, 2 notes; `kina explain K101` says more\n"
     assert summary([]) == ""
