@@ -16,7 +16,9 @@ def _rows(op: Op, name: str) -> Groups:
     value = op.attribute(name)
     if not isinstance(value, tuple):
         return ()
-    return tuple(tuple(n for n in row if isinstance(n, int) and n >= 0) for row in value if isinstance(row, tuple))
+    return tuple(
+        tuple(n for n in row if isinstance(n, int) and n >= 0) for row in value if isinstance(row, tuple)
+    )
 
 
 def has_channel(op: Op) -> bool:

@@ -26,33 +26,82 @@ class OpForm:
     regions: int | None = 0
 
 
-UNARY = tuple(
-    "abs negate exponential exponential_minus_one log log_plus_one logistic tanh sine cosine tan sqrt rsqrt cbrt "
-    "sign floor ceil round_nearest_even round_nearest_afz is_finite not popcnt count_leading_zeros".split()
+UNARY = (
+    "abs",
+    "negate",
+    "exponential",
+    "exponential_minus_one",
+    "log",
+    "log_plus_one",
+    "logistic",
+    "tanh",
+    "sine",
+    "cosine",
+    "tan",
+    "sqrt",
+    "rsqrt",
+    "cbrt",
+    "sign",
+    "floor",
+    "ceil",
+    "round_nearest_even",
+    "round_nearest_afz",
+    "is_finite",
+    "not",
+    "popcnt",
+    "count_leading_zeros",
 )
-BINARY = tuple(
-    "add subtract multiply divide maximum minimum power remainder atan2 and or xor "
-    "shift_left shift_right_logical shift_right_arithmetic".split()
+BINARY = (
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "maximum",
+    "minimum",
+    "power",
+    "remainder",
+    "atan2",
+    "and",
+    "or",
+    "xor",
+    "shift_left",
+    "shift_right_logical",
+    "shift_right_arithmetic",
 )
 
 _GATHER = {
-    "offset_dims": "ints", "collapsed_slice_dims": "ints", "operand_batching_dims": "ints",
-    "start_indices_batching_dims": "ints", "start_index_map": "ints", "index_vector_dim": "int",
-}  # fmt: skip
+    "offset_dims": "ints",
+    "collapsed_slice_dims": "ints",
+    "operand_batching_dims": "ints",
+    "start_indices_batching_dims": "ints",
+    "start_index_map": "ints",
+    "index_vector_dim": "int",
+}
 _SCATTER = {
-    "update_window_dims": "ints", "inserted_window_dims": "ints", "input_batching_dims": "ints",
-    "scatter_indices_batching_dims": "ints", "scatter_dims_to_operand_dims": "ints", "index_vector_dim": "int",
-}  # fmt: skip
+    "update_window_dims": "ints",
+    "inserted_window_dims": "ints",
+    "input_batching_dims": "ints",
+    "scatter_indices_batching_dims": "ints",
+    "scatter_dims_to_operand_dims": "ints",
+    "index_vector_dim": "int",
+}
 _DOT = {
-    "lhs_batching_dimensions": "ints", "rhs_batching_dimensions": "ints",
-    "lhs_contracting_dimensions": "ints", "rhs_contracting_dimensions": "ints",
-}  # fmt: skip
+    "lhs_batching_dimensions": "ints",
+    "rhs_batching_dimensions": "ints",
+    "lhs_contracting_dimensions": "ints",
+    "rhs_contracting_dimensions": "ints",
+}
 _CONVOLUTION = {
-    "input_batch_dimension": "int", "input_feature_dimension": "int", "input_spatial_dimensions": "ints",
-    "kernel_input_feature_dimension": "int", "kernel_output_feature_dimension": "int",
-    "kernel_spatial_dimensions": "ints", "output_batch_dimension": "int",
-    "output_feature_dimension": "int", "output_spatial_dimensions": "ints",
-}  # fmt: skip
+    "input_batch_dimension": "int",
+    "input_feature_dimension": "int",
+    "input_spatial_dimensions": "ints",
+    "kernel_input_feature_dimension": "int",
+    "kernel_output_feature_dimension": "int",
+    "kernel_spatial_dimensions": "ints",
+    "output_batch_dimension": "int",
+    "output_feature_dimension": "int",
+    "output_spatial_dimensions": "ints",
+}
 
 #: The parts of a structured attribute: `#stablehlo.<word><part = …>` -> part in the text -> attribute
 STRUCTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -81,9 +130,7 @@ _OTHERS: dict[str, OpForm] = {
     "compare": OpForm(2, {"comparison_direction": "word", "compare_type": "word"}, {"compare_type": ""}),
     "select": OpForm(3),
     "clamp": OpForm(3),
-    "broadcast_in_dim": OpForm(
-        1, {"broadcast_dimensions": "ints"}, clauses={"dims": "broadcast_dimensions"}
-    ),
+    "broadcast_in_dim": OpForm(1, {"broadcast_dimensions": "ints"}, clauses={"dims": "broadcast_dimensions"}),
     "transpose": OpForm(1, {"permutation": "ints"}, clauses={"dims": "permutation"}),
     "reshape": OpForm(1),
     "slice": OpForm(1, {"start_indices": "ints", "limit_indices": "ints", "strides": "ints"}),
@@ -99,23 +146,39 @@ _OTHERS: dict[str, OpForm] = {
     "reduce": OpForm(None, {"dimensions": "ints"}, regions=1),
     "reduce_window": OpForm(
         None,
-        {"window_dimensions": "ints", "window_strides": "ints", "base_dilations": "ints",
-         "window_dilations": "ints", "padding": "pairs"},
+        {
+            "window_dimensions": "ints",
+            "window_strides": "ints",
+            "base_dilations": "ints",
+            "window_dilations": "ints",
+            "padding": "pairs",
+        },
         {"window_strides": _INTS, "base_dilations": _INTS, "window_dilations": _INTS, "padding": _INTS},
         regions=1,
-    ),  # fmt: skip
-    "dot_general": OpForm(
-        2, _DOT | {"precision_config": "ignored"}, _empty(_DOT) | {"precision_config": ()}
     ),
+    "dot_general": OpForm(2, _DOT | {"precision_config": "ignored"}, _empty(_DOT) | {"precision_config": ()}),
     "convolution": OpForm(
         2,
         _CONVOLUTION
-        | {"window_strides": "ints", "padding": "pairs", "lhs_dilation": "ints", "rhs_dilation": "ints",
-           "window_reversal": "bools", "feature_group_count": "int", "batch_group_count": "int",
-           "precision_config": "ignored"},
-        {"window_strides": _INTS, "padding": _INTS, "lhs_dilation": _INTS, "rhs_dilation": _INTS,
-         "window_reversal": _INTS, "precision_config": ()},
-    ),  # fmt: skip
+        | {
+            "window_strides": "ints",
+            "padding": "pairs",
+            "lhs_dilation": "ints",
+            "rhs_dilation": "ints",
+            "window_reversal": "bools",
+            "feature_group_count": "int",
+            "batch_group_count": "int",
+            "precision_config": "ignored",
+        },
+        {
+            "window_strides": _INTS,
+            "padding": _INTS,
+            "lhs_dilation": _INTS,
+            "rhs_dilation": _INTS,
+            "window_reversal": _INTS,
+            "precision_config": (),
+        },
+    ),
     "gather": OpForm(
         2,
         _GATHER | {"slice_sizes": "ints", "indices_are_sorted": "bool"},
@@ -140,10 +203,15 @@ _OTHERS: dict[str, OpForm] = {
     "reduce_scatter": OpForm(1, _GLOBAL | {"scatter_dimension": "int"}, _GLOBAL_DEFAULTS, regions=1),
     "all_to_all": OpForm(
         1,
-        {"split_dimension": "int", "concat_dimension": "int", "split_count": "int",
-         "replica_groups": "groups", "channel_handle": "channel"},
+        {
+            "split_dimension": "int",
+            "concat_dimension": "int",
+            "split_count": "int",
+            "replica_groups": "groups",
+            "channel_handle": "channel",
+        },
         {"channel_handle": 0},
-    ),  # fmt: skip
+    ),
     "collective_permute": OpForm(
         1, {"source_target_pairs": "groups", "channel_handle": "channel"}, {"channel_handle": 0}
     ),

@@ -12,7 +12,7 @@ from kina.mlir.reader_attributes import FREE_PREFIXES, read_dictionary
 from kina.mlir.reader_ops import Scope, argument, attribute_list, read_block
 from kina.mlir.reader_tokens import Cursor
 from kina.mlir.syntax import AttributeValue, Function, Module, TensorType
-from kina.source import Source
+from kina.source import Source, Span
 
 
 def read_module(source: Source) -> Module:
@@ -137,14 +137,22 @@ def _pretty_function(cursor: Cursor) -> Function:
     scope = Scope(cursor)
     body = read_block(scope, arguments, [])
     return Function(
-        name, public, tuple(scope.values), body, tuple(result_types), tuple(argument_attributes),
-        tuple(result_attributes), head,
-    )  # fmt: skip
+        name,
+        public,
+        tuple(scope.values),
+        body,
+        tuple(result_types),
+        tuple(argument_attributes),
+        tuple(result_attributes),
+        head,
+    )
 
 
-def _arguments(cursor: Cursor) -> tuple[list[tuple[str, TensorType, object]], list[Mapping[str, AttributeValue]]]:
+def _arguments(
+    cursor: Cursor,
+) -> tuple[list[tuple[str, TensorType, Span]], list[Mapping[str, AttributeValue]]]:
     cursor.expect("(", "of the arguments")
-    arguments = []
+    arguments: list[tuple[str, TensorType, Span]] = []
     attributes: list[Mapping[str, AttributeValue]] = []
     while not cursor.accept(")"):
         if arguments:
@@ -155,9 +163,7 @@ def _arguments(cursor: Cursor) -> tuple[list[tuple[str, TensorType, object]], li
     return arguments, attributes
 
 
-def _results(
-    cursor: Cursor, types: list[TensorType], attributes: list[Mapping[str, AttributeValue]]
-) -> None:
+def _results(cursor: Cursor, types: list[TensorType], attributes: list[Mapping[str, AttributeValue]]) -> None:
     if not cursor.accept("("):
         types.append(cursor.type())
         attributes.append({})
@@ -185,9 +191,11 @@ def _check_port(cursor: Cursor, found: Mapping[str, AttributeValue], at: int) ->
     sharding = found.get("mhlo.sharding", "{manual}")
     if sharding not in ("{manual}", "{replicated}"):
         cursor.fail(
-            "K603", f"`mhlo.sharding = {sharding}` asks a partitioner to split the tensor", at,
+            "K603",
+            f"`mhlo.sharding = {sharding}` asks a partitioner to split the tensor",
+            at,
             help_='a per-device module has local shapes and `mhlo.sharding = "{manual}"`',
-        )  # fmt: skip
+        )
 
 
 def _generic_function(cursor: Cursor) -> Function:
@@ -212,16 +220,27 @@ def _generic_function(cursor: Cursor) -> Function:
     arguments, results = _function_type(cursor, str(given.get("function_type", "")), at)
     if arguments != tuple(scope.values[number].type for number in body.arguments):
         cursor.fail("K606", "the function's type and the arguments of its body disagree", at)
-    ports = [attribute_list(given.get(name), len(of)) for name, of in (("arg_attrs", arguments), ("res_attrs", results))]
+    ports = [
+        attribute_list(given.get(name), len(of))
+        for name, of in (("arg_attrs", arguments), ("res_attrs", results))
+    ]
     for port in (*ports[0], *ports[1]):
         _check_port(cursor, port, at)
     return Function(
-        str(given.get("sym_name", "")), given.get("sym_visibility", "public") == "public", tuple(scope.values),
-        body, results, ports[0], ports[1], cursor.span(at),
-    )  # fmt: skip
+        str(given.get("sym_name", "")),
+        given.get("sym_visibility", "public") == "public",
+        tuple(scope.values),
+        body,
+        results,
+        ports[0],
+        ports[1],
+        cursor.span(at),
+    )
 
 
-def _function_type(cursor: Cursor, text: str, at: int) -> tuple[tuple[TensorType, ...], tuple[TensorType, ...]]:
+def _function_type(
+    cursor: Cursor, text: str, at: int
+) -> tuple[tuple[TensorType, ...], tuple[TensorType, ...]]:
     inner = Cursor(replace(cursor.source, text=text))
     if not text.startswith("("):
         cursor.fail("K603", "a function lacks its `function_type`", at)

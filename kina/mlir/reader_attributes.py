@@ -93,7 +93,9 @@ def _array(cursor: Cursor) -> AttributeValue:
     element, _, items = text[len("array<") : -1].partition(":")
     try:
         if element.strip() == "i1":
-            values: tuple[AttributeValue, ...] = tuple(item.strip() == "true" for item in items.split(",") if items)
+            values: tuple[AttributeValue, ...] = tuple(
+                item.strip() == "true" for item in items.split(",") if items
+            )
         else:
             values = tuple(int(item) for item in items.split(",") if items.strip())
     except ValueError:
@@ -159,7 +161,11 @@ def read_convolution_numbers(cursor: Cursor) -> dict[str, AttributeValue]:
         spatial = len(places) - 2
         wanted = {*letters, *(str(number) for number in range(spatial))}
         if set(places) != wanted:
-            cursor.fail("K603", f"the {side} dims of a convolution are not `{letters[0]}`, `{letters[1]}`, 0, 1, …", at)
+            cursor.fail(
+                "K603",
+                f"the {side} dims of a convolution are not `{letters[0]}`, `{letters[1]}`, 0, 1, …",
+                at,
+            )
         names = ("input_feature", "output_feature") if side == "kernel" else ("batch", "feature")
         for letter, name in zip(letters, names, strict=True):
             found[f"{side}_{name}_dimension"] = places[letter]
@@ -186,7 +192,7 @@ def _type_text(cursor: Cursor) -> AttributeValue:
 def complete(
     cursor: Cursor, kind: str, form: OpForm, given: Mapping[str, AttributeValue], at: int
 ) -> tuple[tuple[str, AttributeValue], ...]:
-    """The op's attributes: structures flattened, values in the form the table asks for, defaults filled in."""
+    """The op's attributes: structures flattened, values in the table's form, defaults filled in."""
     if not given and not form.attributes:
         return ()
     flat: dict[str, AttributeValue] = {}
@@ -202,34 +208,47 @@ def complete(
                 continue
             cursor.fail("K603", f"`{kind}` has no attribute `{name}`", at)
         found[name] = _shaped(cursor, kind, name, form.attributes[name], value, at)
-    for name, wanted in form.attributes.items():
+    for name in form.attributes:
         if name in found:
             continue
         if name not in form.defaults:
             cursor.fail("K603", f"`{kind}` lacks its attribute `{name}`", at)
         found[name] = cast(AttributeValue, form.defaults[name])
-        del wanted
     return tuple(sorted((name, value) for name, value in found.items() if form.attributes[name] != "ignored"))
 
 
-def _shaped(cursor: Cursor, kind: str, name: str, form: str, value: AttributeValue, at: int) -> AttributeValue:
+def _shaped(
+    cursor: Cursor, kind: str, name: str, form: str, value: AttributeValue, at: int
+) -> AttributeValue:
+    """The value if it is of the form, with dense numbers as tuples."""
+    if isinstance(value, Dense) and form != "dense":
+        return _shaped_dense(cursor, form, value, at)
+    if isinstance(value, Mapping) and form == "channel":
+        handle = value.get("handle", 0)
+        return handle if isinstance(handle, int) else 0
+    if not _has_form(form, value):
+        cursor.fail("K603", f"the attribute `{name}` of `{kind}` is not of the form that it takes", at)
+    return value
+
+
+def _has_form(form: str, value: AttributeValue) -> bool:
     match form, value:
-        case ("int", int()) if not isinstance(value, bool):
-            return value
+        case "int", int():
+            return not isinstance(value, bool)
         case ("bool", bool()) | ("word" | "symbol", str()) | ("ignored", _) | ("dense", Dense()):
-            return value
-        case ("ints", Dense()) | ("pairs", Dense()):
-            return tuple(number for row in _rows(cursor, value, at) for number in row)
-        case (("ints", tuple()) | ("bools", tuple())) if all(isinstance(item, int) for item in value):
-            return value
-        case "groups", Dense():
-            return _rows(cursor, value, at)
-        case "bools", Dense():
-            return tuple(item == "true" for item in _words(value.text) for _ in range(_repeats(value)))
-        case "channel", Mapping():
-            handle = value.get("handle", 0)
-            return handle if isinstance(handle, int) else 0
-    cursor.fail("K603", f"the attribute `{name}` of `{kind}` is not of the form that it takes", at)
+            return True
+        case (("ints" | "pairs"), tuple()):
+            return all(type(item) is int for item in value)
+        case "bools", tuple():
+            return all(isinstance(item, bool) for item in value)
+    return False
+
+
+def _shaped_dense(cursor: Cursor, form: str, value: Dense, at: int) -> AttributeValue:
+    if form == "bools":
+        return tuple(item == "true" for item in _words(value.text) for _ in range(_repeats(value)))
+    rows = _rows(cursor, value, at)
+    return rows if form == "groups" else tuple(number for row in rows for number in row)
 
 
 def _words(text: str) -> list[str]:
@@ -247,6 +266,8 @@ def _rows(cursor: Cursor, value: Dense, at: int) -> tuple[tuple[int, ...], ...]:
     except ValueError:
         cursor.fail("K603", f"`dense<{value.text}>` does not hold whole numbers", at)
     if len(numbers) != value.type.elements:
-        cursor.fail("K603", f"`dense<{value.text}>` does not hold the {value.type.elements} numbers of its type", at)
+        cursor.fail(
+            "K603", f"`dense<{value.text}>` does not hold the {value.type.elements} numbers of its type", at
+        )
     width = value.type.shape[-1] if value.type.rank > 1 else len(numbers)
     return tuple(tuple(numbers[i : i + width]) for i in range(0, len(numbers), max(width, 1)))

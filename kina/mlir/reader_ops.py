@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from kina.diagnostics.finding import Label
 from kina.mlir.ops import OPS, SPELLINGS, OpForm
@@ -49,10 +50,16 @@ class Scope:
         name, _, part = text.partition("#")
         found = self.visible.get(name)
         if found is None:
-            why = "is defined in a region that ends above" if name in self.gone else "is not defined above its use"
+            why = (
+                "is defined in a region that ends above"
+                if name in self.gone
+                else "is not defined above its use"
+            )
             self.cursor.fail("K604", f"`{name}` {why}", index)
         if not part or int(part) >= len(found):
-            self.cursor.fail("K604", f"`{name}` stands for {len(found)} values, `{text}` for none of them", index)
+            self.cursor.fail(
+                "K604", f"`{name}` stands for {len(found)} values, `{text}` for none of them", index
+            )
         return found[int(part)]
 
     def close(self, names: list[str]) -> None:
@@ -62,7 +69,9 @@ class Scope:
         self.gone.update(names)
 
 
-def read_block(scope: Scope, arguments: Sequence[tuple[str, TensorType, Span]] | None, names: list[str]) -> Block:
+def read_block(
+    scope: Scope, arguments: Sequence[tuple[str, TensorType, Span]] | None, names: list[str]
+) -> Block:
     """The ops up to, and with, the closing brace. `arguments` were read already, or stand in a `^bb0(…)`."""
     cursor = scope.cursor
     cursor.enter()
@@ -89,7 +98,7 @@ def _block_arguments(cursor: Cursor) -> list[tuple[str, TensorType, Span]]:
     if cursor.texts[cursor.pos][:1] != "^":
         return []
     cursor.pos += 1
-    found = []
+    found: list[tuple[str, TensorType, Span]] = []
     if cursor.accept("("):
         while not cursor.accept(")"):
             if found:
@@ -150,7 +159,7 @@ def read_op(scope: Scope, names: list[str]) -> Op:
     cause = signature.attributes.get("kina.cause")
     attributes = complete(cursor, kind, form, signature.attributes, at)
     _check_form(cursor, kind, form, signature, at)
-    operands = _operands(scope, kind, signature, at)
+    operands = _operands(scope, kind, signature)
     numbers = _define(scope, kind, results, signature.results, at, names)
     span = cursor.span(start, end)
     where = location or (cause if isinstance(cause, str) else "")
@@ -171,7 +180,7 @@ def _result_names(cursor: Cursor, results: list[tuple[str, int, int]]) -> None:
     cursor.expect("=", "after the names of the results")
 
 
-def _unknown_op(cursor: Cursor, spelled: str) -> None:
+def _unknown_op(cursor: Cursor, spelled: str) -> NoReturn:
     if not spelled or not (spelled[0] == '"' or spelled[0].isalpha()):
         cursor.missing("an op")
     cursor.fail("K602", f"the op `{spelled.strip(chr(34))}` is not known")
@@ -207,7 +216,9 @@ def _check_form(cursor: Cursor, kind: str, form: OpForm, signature: Signature, a
     if form.operands is not None and count != form.operands:
         cursor.fail("K606", f"`{kind}` takes {form.operands} operands, not {count}", at)
     if len(signature.inputs) != count:
-        cursor.fail("K606", f"`{kind}` has {count} operands and {len(signature.inputs)} types of operands", at)
+        cursor.fail(
+            "K606", f"`{kind}` has {count} operands and {len(signature.inputs)} types of operands", at
+        )
     regions = len(signature.regions)
     if regions == form.regions or (form.regions is None and regions > 0):
         return
@@ -215,30 +226,39 @@ def _check_form(cursor: Cursor, kind: str, form: OpForm, signature: Signature, a
     cursor.fail("K614", f"`{kind}` takes {wanted} region(s), not {regions}", at)
 
 
-def _operands(scope: Scope, kind: str, signature: Signature, at: int) -> tuple[int, ...]:
+def _operands(scope: Scope, kind: str, signature: Signature) -> tuple[int, ...]:
     found = []
     for index, type_ in zip(signature.operands, signature.inputs, strict=True):
         number = scope.use(index)
         value = scope.values[number]
         if value.type is not type_ and value.type != type_:
             scope.cursor.fail_at(
-                "K606", f"`{kind}` takes `{value.name}` as {type_}, but it is {value.type}",
-                scope.cursor.span(index), f"{value.type}", "", Label(value.span, "defined here"),
-            )  # fmt: skip
+                "K606",
+                f"`{kind}` takes `{value.name}` as {type_}, but it is {value.type}",
+                scope.cursor.span(index),
+                f"{value.type}",
+                "",
+                Label(value.span, "defined here"),
+            )
         found.append(number)
-    del at
     return tuple(found)
 
 
 def _define(
-    scope: Scope, kind: str, results: list[tuple[str, int, int]], types: tuple[TensorType, ...], at: int,
+    scope: Scope,
+    kind: str,
+    results: list[tuple[str, int, int]],
+    types: tuple[TensorType, ...],
+    at: int,
     names: list[str],
-) -> tuple[int, ...]:  # fmt: skip
+) -> tuple[int, ...]:
     cursor = scope.cursor
     if not results and kind not in ("return", "call", "optimization_barrier", "if", "case"):
         cursor.fail("K601", f"the result of `{kind}` has no name", at)
     if results and sum(count for _, count, _ in results) != len(types):
-        cursor.fail("K606", f"`{kind}` has {len(types)} results, named are {sum(c for _, c, _ in results)}", at)
+        cursor.fail(
+            "K606", f"`{kind}` has {len(types)} results, named are {sum(c for _, c, _ in results)}", at
+        )
     if len(results) == 1:
         return scope.define(results[0][0], types, cursor.span(results[0][2]), names)
     numbers: tuple[int, ...] = ()

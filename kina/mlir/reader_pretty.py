@@ -207,9 +207,14 @@ def _convolution(scope: Scope, kind: str, form: OpForm) -> Signature:
 
 
 _WINDOW: Mapping[str, str] = MappingProxyType(
-    {"stride": "window_strides", "pad": "padding", "lhs_dilate": "lhs_dilation", "rhs_dilate": "rhs_dilation",
-     "reverse": "window_reversal"}
-)  # fmt: skip
+    {
+        "stride": "window_strides",
+        "pad": "padding",
+        "lhs_dilate": "lhs_dilation",
+        "rhs_dilate": "rhs_dilation",
+        "reverse": "window_reversal",
+    }
+)
 
 
 def _flat(value: AttributeValue) -> AttributeValue:
@@ -219,7 +224,7 @@ def _flat(value: AttributeValue) -> AttributeValue:
 
 
 def _reduce(scope: Scope, kind: str, form: OpForm) -> Signature:
-    """`(%a init: %z), … applies stablehlo.add across dimensions = [1] : …`, or with a `reducer(…) {…}` behind."""
+    """`(%a init: %z), … applies stablehlo.add across dimensions = [1] : …`, or with a `reducer`."""
     cursor = scope.cursor
     operands: list[int] = []
     starts: list[int] = []
@@ -247,9 +252,7 @@ def _reduce(scope: Scope, kind: str, form: OpForm) -> Signature:
         given |= read_dictionary(cursor)
     cursor.expect(":", "and the type of `reduce`")
     inputs, results = _types(cursor, kind, 2 * len(operands))
-    region = (
-        _applied(scope, applied, applied_at, inputs[-1]) if applied else _reducer(scope, len(operands))
-    )
+    region = _applied(scope, applied, applied_at, inputs[-1]) if applied else _reducer(scope, len(operands))
     return Signature((*operands, *starts), inputs, results, given, (region,))
 
 
@@ -305,14 +308,39 @@ def _call(scope: Scope, kind: str, form: OpForm) -> Signature:
 
 
 def _unprintable(scope: Scope, kind: str, form: OpForm) -> Signature:
-    scope.cursor.fail("K601", f"`{kind}` is written in the generic form", scope.cursor.pos - 1,
-                      help_=f'write `"stablehlo.{kind}"(…) <{{…}}> ({{…}}) : (…) -> …`')  # fmt: skip
+    scope.cursor.fail(
+        "K601",
+        f"`{kind}` is written in the generic form",
+        scope.cursor.pos - 1,
+        help_=f'write `"stablehlo.{kind}"(…) <{{…}}> ({{…}}) : (…) -> …`',
+    )
 
 
 _SPECIAL: Mapping[str, Callable[[Scope, str, OpForm], Signature]] = MappingProxyType(
-    {"constant": _constant, "compare": _compare, "slice": _slice, "dot_general": _dot_general,
-     "convolution": _convolution, "reduce": _reduce, "call": _call}
-    | {kind: _unprintable for kind in ("gather", "scatter", "sort", "if", "case", "reduce_window", "all_reduce",
-                                       "all_gather", "reduce_scatter", "all_to_all", "collective_permute",
-                                       "collective_broadcast")}
-)  # fmt: skip
+    {
+        "constant": _constant,
+        "compare": _compare,
+        "slice": _slice,
+        "dot_general": _dot_general,
+        "convolution": _convolution,
+        "reduce": _reduce,
+        "call": _call,
+    }
+    | dict.fromkeys(
+        (
+            "gather",
+            "scatter",
+            "sort",
+            "if",
+            "case",
+            "reduce_window",
+            "all_reduce",
+            "all_gather",
+            "reduce_scatter",
+            "all_to_all",
+            "collective_permute",
+            "collective_broadcast",
+        ),
+        _unprintable,
+    )
+)

@@ -29,7 +29,7 @@ _ESCAPE = re.compile(r'\\(?:([0-9a-fA-F]{2})|(["\\nt]))')
 class Cursor:
     """A place in the token list. The last token is empty and stands for the end of the text."""
 
-    __slots__ = ("source", "texts", "starts", "pos", "depth", "_types")
+    __slots__ = ("_types", "depth", "pos", "source", "starts", "texts")
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -49,7 +49,9 @@ class Cursor:
         last = index if last is None else last
         return Span(self.source, self.starts[index], self.starts[last] + len(self.texts[last]))
 
-    def fail(self, code: str, message: str, index: int | None = None, at: str = "", help_: str = "") -> NoReturn:
+    def fail(
+        self, code: str, message: str, index: int | None = None, at: str = "", help_: str = ""
+    ) -> NoReturn:
         """Stop reading with a finding at token `index`, by default the next one."""
         where = self.span(self.pos if index is None else index)
         self.fail_at(code, message, where, at, help_)

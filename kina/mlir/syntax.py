@@ -10,9 +10,22 @@ from kina.source import Source, Span
 
 #: element type as MLIR writes it -> bytes per element
 ELEMENT_BYTES: Mapping[str, int] = MappingProxyType(
-    {"f32": 4, "bf16": 2, "f16": 2, "f64": 8, "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8,
-     "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8}
-)  # fmt: skip
+    {
+        "f32": 4,
+        "bf16": 2,
+        "f16": 2,
+        "f64": 8,
+        "i1": 1,
+        "i8": 1,
+        "i16": 2,
+        "i32": 4,
+        "i64": 8,
+        "ui8": 1,
+        "ui16": 2,
+        "ui32": 4,
+        "ui64": 8,
+    }
+)
 
 FLOATS = frozenset({"f32", "bf16", "f16", "f64"})
 
@@ -60,7 +73,9 @@ class Dense:
 
 
 #: An attribute's value: `True` for a unit attribute, enum words without their `#stablehlo<…>`.
-AttributeValue = bool | int | float | str | tuple["AttributeValue", ...] | Dense | Mapping[str, "AttributeValue"]
+AttributeValue = (
+    bool | int | float | str | tuple["AttributeValue", ...] | Dense | Mapping[str, "AttributeValue"]
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,15 +34,20 @@ class Collective:
     bytes: int
 
 
-def prepare_collective(op: Op, function: Function, module: Module, attributes: Mapping[str, Any]) -> Collective:
+def prepare_collective(
+    op: Op, function: Function, module: Module, attributes: Mapping[str, Any]
+) -> Collective:
     """Groups and bytes of an op that was verified."""
     groups = device_groups(op, module)
     sources = permutation(op, module) if op.kind == "collective_permute" else {}
     members = max((len(group) for group in groups), default=1)
     return Collective(
-        op, {device: group for group in groups for device in group}, attributes, sources,
+        op,
+        {device: group for group in groups for device in group},
+        attributes,
+        sources,
         moved_bytes(op, function, members),
-    )  # fmt: skip
+    )
 
 
 def run_collective(
@@ -103,7 +108,9 @@ def _reduction_tasks(parts: Sequence[Array], result: Array, attributes: Mapping[
     return [task(start) for start in range(0, target.size, CHUNK)]
 
 
-def _reduction(attributes: Mapping[str, Any], dtype: np.dtype[Any]) -> Callable[[Sequence[Array], Array], None]:
+def _reduction(
+    attributes: Mapping[str, Any], dtype: np.dtype[Any]
+) -> Callable[[Sequence[Array], Array], None]:
     """A function that reduces arrays, in their order, into another one."""
     kind = attributes["kind"]
     if not kind:

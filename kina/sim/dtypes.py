@@ -16,12 +16,22 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 #: name in the typed IR or in MLIR text -> NumPy's type
 DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(
     {
-        "f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "f16": np.dtype(np.float16), "bf16": BF16,
-        "i8": np.dtype(np.int8), "i16": np.dtype(np.int16), "i32": np.dtype(np.int32), "i64": np.dtype(np.int64),
-        "ui8": np.dtype(np.uint8), "ui16": np.dtype(np.uint16), "ui32": np.dtype(np.uint32),
-        "ui64": np.dtype(np.uint64), "i1": np.dtype(np.bool_), "bool": np.dtype(np.bool_),
+        "f32": np.dtype(np.float32),
+        "f64": np.dtype(np.float64),
+        "f16": np.dtype(np.float16),
+        "bf16": BF16,
+        "i8": np.dtype(np.int8),
+        "i16": np.dtype(np.int16),
+        "i32": np.dtype(np.int32),
+        "i64": np.dtype(np.int64),
+        "ui8": np.dtype(np.uint8),
+        "ui16": np.dtype(np.uint16),
+        "ui32": np.dtype(np.uint32),
+        "ui64": np.dtype(np.uint64),
+        "i1": np.dtype(np.bool_),
+        "bool": np.dtype(np.bool_),
     }
-)  # fmt: skip
+)
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 

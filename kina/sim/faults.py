@@ -9,7 +9,7 @@ from kina.mlir.syntax import Op
 from kina.sim.rendezvous import Rendezvous
 
 
-class InjectedFault(Exception):
+class InjectedError(Exception):
     """What a device raises that was told to fail."""
 
 
@@ -29,4 +29,4 @@ class Faults:
             if seconds > 0:
                 mesh.pause(seconds)
         if self.fails is not None and self.fails(device, count, op):
-            raise InjectedFault("told to fail")
+            raise InjectedError("told to fail")

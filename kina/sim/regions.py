@@ -12,12 +12,20 @@ from kina.sim.kernels import KERNELS
 from kina.sim.kernels.reduction import Combine
 
 REDUCTIONS: Mapping[str, str] = MappingProxyType(
-    {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "and": "and", "or": "or", "xor": "xor"}
+    {
+        "add": "sum",
+        "multiply": "prod",
+        "maximum": "max",
+        "minimum": "min",
+        "and": "and",
+        "or": "or",
+        "xor": "xor",
+    }
 )
 
 
 def reduction_kind(block: Block) -> str:
-    """The kind of reduction that a region of two arguments computes: one op on both; empty if it is another."""
+    """The kind of reduction that a region computes by one op on its two arguments; empty if another."""
     if len(block.arguments) != 2 or len(block.ops) != 2:
         return ""
     op, last = block.ops
@@ -52,7 +60,8 @@ def result_attributes(function: Function, op: Op) -> dict[str, Any]:
 def as_function(function: Function, block: Block) -> Combine:
     """The region as a function of whole arrays: each scalar op is applied elementwise."""
     steps = [
-        (KERNELS[op.kind], op.operands, op.results[0], result_attributes(function, op)) for op in block.ops[:-1]
+        (KERNELS[op.kind], op.operands, op.results[0], result_attributes(function, op))
+        for op in block.ops[:-1]
     ]
     returned = block.ops[-1].operands
 

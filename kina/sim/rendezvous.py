@@ -20,7 +20,7 @@ from kina.sim.dtypes import Array
 Task = Callable[[], None]
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Unwinds a device's thread because the run has failed elsewhere, or was interrupted."""
 
 
@@ -59,9 +59,9 @@ class Rendezvous:
     stopped: bool = False
 
     def check(self) -> None:
-        """Raise `Stopped` if the run is over for everybody."""
+        """Raise `StoppedError` if the run is over for everybody."""
         if self.stopped:
-            raise Stopped
+            raise StoppedError
 
     def stop(self, failure: Finding | None = None) -> None:
         """End the run; the first failure is kept."""
@@ -142,17 +142,17 @@ class Rendezvous:
         absent = [member for member in call.group if member in self.finished]
         if absent:
             self._stop(_missing(device, call, absent))
-            raise Stopped
+            raise StoppedError
         for member in call.group:
             other = self.waiting.get(member)
             if other is None:
                 continue
             if other.op is not call.op and other.group == call.group:
                 self._stop(_mismatch(device, call, member, other))
-                raise Stopped
+                raise StoppedError
             if other.op is call.op and (other.group, other.payload.shape) != (call.group, call.payload.shape):
                 self._stop(_shapes(device, call, member, other))
-                raise Stopped
+                raise StoppedError
         self._stop_if_stuck(call)
 
     def _stop_if_stuck(self, last: Call | None = None) -> None:
@@ -165,7 +165,7 @@ class Rendezvous:
             return
         self._stop(_stuck(self.waiting))
         if last is not None:
-            raise Stopped
+            raise StoppedError
 
 
 def _names(devices: Sequence[int]) -> str:
@@ -179,27 +179,34 @@ def _names(devices: Sequence[int]) -> str:
 def _missing(device: int, call: Call, absent: Sequence[int]) -> Finding:
     verb = "has" if len(absent) == 1 else "have"
     return error(
-        "K703", f"{_names([device])} waits in `{call.op.kind}` for {_names(absent)}, which {verb} finished",
-        call.op.span, f"group {list(call.group)}",
-    )  # fmt: skip
+        "K703",
+        f"{_names([device])} waits in `{call.op.kind}` for {_names(absent)}, which {verb} finished",
+        call.op.span,
+        f"group {list(call.group)}",
+    )
 
 
 def _mismatch(device: int, call: Call, member: int, other: Call) -> Finding:
-    first, second = ((device, call), (member, other)) if device < member else ((member, other), (device, call))
+    first, second = (
+        ((device, call), (member, other)) if device < member else ((member, other), (device, call))
+    )
     return error(
         "K702",
         f"device {first[0]} calls `{first[1].op.kind}` where device {second[0]} calls `{second[1].op.kind}`, "
         f"in the group {list(call.group)}",
-        first[1].op.span, f"device {first[0]} is here",
+        first[1].op.span,
+        f"device {first[0]} is here",
         labels=(Label(second[1].op.span, f"device {second[0]} is here"),),
-    )  # fmt: skip
+    )
 
 
 def _shapes(device: int, call: Call, member: int, other: Call) -> Finding:
     return error(
-        "K702", f"devices {device} and {member} call `{call.op.kind}` with the shapes "
-        f"{list(call.payload.shape)} and {list(other.payload.shape)}", call.op.span,
-    )  # fmt: skip
+        "K702",
+        f"devices {device} and {member} call `{call.op.kind}` with the shapes "
+        f"{list(call.payload.shape)} and {list(other.payload.shape)}",
+        call.op.span,
+    )
 
 
 def _stuck(waiting: dict[int, Call]) -> Finding:
@@ -214,6 +221,9 @@ def _stuck(waiting: dict[int, Call]) -> Finding:
     )
     said = "; ".join(f"{_names(group)} in `{waiting[group[0]].op.kind}`" for group in places.values())
     return error(
-        "K705", f"no device can go on: {said}", first.op.span,
-        f"{_names(places[first.op.span.start])} in the group {list(first.group)}", labels=labels,
-    )  # fmt: skip
+        "K705",
+        f"no device can go on: {said}",
+        first.op.span,
+        f"{_names(places[first.op.span.start])} in the group {list(first.group)}",
+        labels=labels,
+    )

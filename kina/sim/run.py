@@ -15,7 +15,7 @@ from kina.sim.dtypes import DTYPES, Array, dtype_name
 from kina.sim.execute import Device, run_main
 from kina.sim.faults import Faults
 from kina.sim.prepare import Prepared, prepare
-from kina.sim.rendezvous import Rendezvous, Stopped
+from kina.sim.rendezvous import Rendezvous, StoppedError
 from kina.sim.trace import Event
 
 #: A mesh of this many devices at most.
@@ -60,16 +60,19 @@ def run(
     count = prepared.module.devices
     mesh = Rendezvous(count)
     devices = [
-        Device(number, prepared, mesh, options.faults, [] if options.trace else None) for number in range(count)
+        Device(number, prepared, mesh, options.faults, [] if options.trace else None)
+        for number in range(count)
     ]
     outcome = _Outcome([[] for _ in devices])
     threads = [
         threading.Thread(
-            target=_thread, args=(device, checked[device.number], outcome), name=f"kina-device-{device.number}",
+            target=_thread,
+            args=(device, checked[device.number], outcome),
+            name=f"kina-device-{device.number}",
             daemon=True,
         )
         for device in devices
-    ]  # fmt: skip
+    ]
     del checked
     with limited(count, options.blas_threads):
         _join(threads, mesh)
@@ -102,7 +105,7 @@ def _thread(device: Device, inputs: list[Array], outcome: _Outcome) -> None:
         with np.errstate(all="ignore"):
             outcome.outputs[device.number] = run_main(device, arguments)
         device.mesh.finish(device.number)
-    except Stopped:
+    except StoppedError:
         return
     except Exception as raised:  # any failure of a device ends the run, with a located finding
         device.mesh.stop(_raised(device, raised))
@@ -121,9 +124,12 @@ def _raised(device: Device, raised: Exception) -> Finding:
 def _check_devices(module: Module) -> None:
     if module.devices > DEVICE_LIMIT:
         raise ProgramError(
-            error("K706", f"the module wants {module.devices} devices; at most {DEVICE_LIMIT} are simulated",
-                  module.main.span)
-        )  # fmt: skip
+            error(
+                "K706",
+                f"the module wants {module.devices} devices; at most {DEVICE_LIMIT} are simulated",
+                module.main.span,
+            )
+        )
 
 
 def _check_inputs(module: Module, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
@@ -131,7 +137,11 @@ def _check_inputs(module: Module, inputs: Sequence[Sequence[Array]]) -> list[lis
     main = module.main
     if len(inputs) != module.devices:
         raise ProgramError(
-            error("K701", f"inputs are given for {len(inputs)} devices, the module has {module.devices}", main.span)
+            error(
+                "K701",
+                f"inputs are given for {len(inputs)} devices, the module has {module.devices}",
+                main.span,
+            )
         )
     return [_check_device_inputs(main, device, given) for device, given in enumerate(inputs)]
 
@@ -148,6 +158,10 @@ def _check_device_inputs(main: Function, device: int, given: Sequence[Array]) ->
             value = main.values[main.body.arguments[index]]
             shown = f"{dtype_name(array.dtype)}{list(array.shape)}"
             raise ProgramError(
-                error("K701", f"input {index} of device {device} is {shown}, `{value.name}` is {type_}", value.span)
+                error(
+                    "K701",
+                    f"input {index} of device {device} is {shown}, `{value.name}` is {type_}",
+                    value.span,
+                )
             )
     return arrays

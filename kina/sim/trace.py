@@ -51,11 +51,16 @@ def chrome_trace(events: Sequence[Event]) -> dict[str, object]:
             arguments["cause"] = event.op.location
         rows.append(
             {
-                "name": event.op.kind, "cat": "collective" if collective else "compute", "ph": "X", "pid": 0,
-                "tid": event.device, "ts": round((event.begin - origin) * 1e6, 3),
-                "dur": round((event.end - event.begin) * 1e6, 3), "args": arguments,
+                "name": event.op.kind,
+                "cat": "collective" if collective else "compute",
+                "ph": "X",
+                "pid": 0,
+                "tid": event.device,
+                "ts": round((event.begin - origin) * 1e6, 3),
+                "dur": round((event.end - event.begin) * 1e6, 3),
+                "args": arguments,
             }
-        )  # fmt: skip
+        )
     return {"traceEvents": rows, "displayTimeUnit": "ms"}
 
 

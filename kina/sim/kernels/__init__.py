@@ -50,7 +50,8 @@ def _sort(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...
 
 
 def _scatter(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    return (indexing.scatter(*operands, attributes=attributes, combine=attributes.get("combine")),)
+    operand, indices, updates = operands
+    return (indexing.scatter(operand, indices, updates, attributes, attributes.get("combine")),)
 
 
 def _unary(function: Callable[..., Array]) -> Kernel:
@@ -78,7 +79,7 @@ _OTHERS: dict[str, Kernel] = {
     "constant": lambda operands, a: (constant(a),),
     "iota": lambda operands, a: (shaping.iota(a),),
     "compare": lambda operands, a: (
-        np.asarray(compare(*operands, direction=a["comparison_direction"], kind=a.get("compare_type", ""))),
+        np.asarray(compare(operands[0], operands[1], a["comparison_direction"], a.get("compare_type", ""))),
     ),
     "select": lambda operands, a: (select(*operands),),
     "clamp": lambda operands, a: (clamp(*operands),),

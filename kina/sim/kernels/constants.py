@@ -52,7 +52,7 @@ def dense(text: str, dtype_name: str, shape: tuple[int, ...]) -> Array:
 
 
 def constant(attributes: Mapping[str, Any]) -> Array:
-    """The constant of an op: `value` is a `dense` attribute of MLIR, or the splat's text; or `data` is a list."""
+    """The constant of an op: `value` is a `dense` attribute or a splat's text; or `data` is a list."""
     value = attributes.get("value", "")
     text = getattr(value, "text", value)
     if not text or isinstance(text, bool):

@@ -39,11 +39,11 @@ def matrix_product(left: Array, right: Array) -> Array:
     """Batched product of `[…, m, k]` and `[…, k, n]`, through f32 for narrow floats."""
     dtype = left.dtype
     if is_narrow(dtype):
-        return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
+        return np.asarray(np.matmul(left.astype(np.float32), right.astype(np.float32))).astype(dtype)
     if dtype.kind == "f":
         left, right = _blas_ready(left), _blas_ready(right)
     if dtype == np.bool_:
-        return np.matmul(left.astype(np.int64), right.astype(np.int64)) != 0
+        return np.asarray(np.matmul(left.astype(np.int64), right.astype(np.int64)) != 0)
     return np.asarray(np.matmul(left, right))
 
 

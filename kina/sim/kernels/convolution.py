@@ -21,27 +21,40 @@ def convolution(lhs: Array, rhs: Array, attributes: Mapping[str, Any]) -> Array:
     strides = attributes["window_strides"] or ones
     padding = attributes["padding"] or zeros
     image = lhs.transpose(
-        (attributes["input_batch_dimension"], attributes["input_feature_dimension"],
-         *attributes["input_spatial_dimensions"])
-    )  # fmt: skip
+        (
+            attributes["input_batch_dimension"],
+            attributes["input_feature_dimension"],
+            *attributes["input_spatial_dimensions"],
+        )
+    )
     kernel = rhs.transpose(
-        (attributes["kernel_output_feature_dimension"], attributes["kernel_input_feature_dimension"],
-         *attributes["kernel_spatial_dimensions"])
-    )  # fmt: skip
+        (
+            attributes["kernel_output_feature_dimension"],
+            attributes["kernel_input_feature_dimension"],
+            *attributes["kernel_spatial_dimensions"],
+        )
+    )
     flips = attributes["window_reversal"] or (False,) * rank
     kernel = kernel[(slice(None), slice(None), *(slice(None, None, -1 if flip else 1) for flip in flips))]
     spread = attributes["lhs_dilation"] or ones
     image = pad(
-        image, np.zeros((), lhs.dtype),
-        {"edge_padding_low": (0, 0, *padding[0::2]), "edge_padding_high": (0, 0, *padding[1::2]),
-         "interior_padding": (0, 0, *(step - 1 for step in spread))},
-    )  # fmt: skip
+        image,
+        np.zeros((), lhs.dtype),
+        {
+            "edge_padding_low": (0, 0, *padding[0::2]),
+            "edge_padding_high": (0, 0, *padding[1::2]),
+            "interior_padding": (0, 0, *(step - 1 for step in spread)),
+        },
+    )
     gaps = attributes["rhs_dilation"] or ones
     found = _grouped(
         image, kernel, strides, gaps, attributes["feature_group_count"], attributes["batch_group_count"]
     )
-    places = (attributes["output_batch_dimension"], attributes["output_feature_dimension"],
-              *attributes["output_spatial_dimensions"])  # fmt: skip
+    places = (
+        attributes["output_batch_dimension"],
+        attributes["output_feature_dimension"],
+        *attributes["output_spatial_dimensions"],
+    )
     return found.transpose(np.argsort(places))
 
 

@@ -68,7 +68,7 @@ def remainder(x: Array, y: Array, out: Array | None = None) -> Array:
 
 
 def power(x: Array, y: Array, out: Array | None = None) -> Array:
-    """Power; of whole numbers with wraparound, and zero for a negative exponent unless the base is 1 or -1."""
+    """Power; of whole numbers with wraparound, zero for a negative exponent unless the base is 1 or -1."""
     if x.dtype == BF16:
         return _stored(np.power(x.astype(np.float32), y.astype(np.float32)).astype(BF16), out)
     if is_float(x.dtype):
@@ -209,7 +209,14 @@ def clamp(low: Array, x: Array, high: Array, out: Array | None = None) -> Array:
 
 
 COMPARISONS: Mapping[str, Any] = MappingProxyType(
-    {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal}
+    {
+        "EQ": np.equal,
+        "NE": np.not_equal,
+        "LT": np.less,
+        "LE": np.less_equal,
+        "GT": np.greater,
+        "GE": np.greater_equal,
+    }
 )
 
 
@@ -227,7 +234,7 @@ def compare(x: Array, y: Array, direction: str, kind: str = "", out: Array | Non
 
 
 def convert(x: Array, dtype: np.dtype[Any], out: Array | None = None) -> Array:
-    """Elements as `dtype`: floats to whole numbers are cut and saturate, NaN gives 0 (XLA); wraparound else."""
+    """Elements as `dtype`; floats to whole numbers are cut and saturate, NaN gives 0 (XLA), else wraparound."""
     if x.dtype == dtype and out is None:
         return x
     if dtype == np.bool_:
@@ -237,7 +244,9 @@ def convert(x: Array, dtype: np.dtype[Any], out: Array | None = None) -> Array:
         bounds = np.iinfo(dtype)
         low, high = wide <= bounds.min, wide >= bounds.max
         inside = np.where(low | high | np.isnan(wide), 0.0, wide).astype(dtype)
-        return _stored(np.where(low, dtype.type(bounds.min), np.where(high, dtype.type(bounds.max), inside)), out)
+        return _stored(
+            np.where(low, dtype.type(bounds.min), np.where(high, dtype.type(bounds.max), inside)), out
+        )
     if out is not None:
         np.copyto(out, x, casting="unsafe")
         return out
@@ -245,22 +254,55 @@ def convert(x: Array, dtype: np.dtype[Any], out: Array | None = None) -> Array:
 
 
 UNARY: Mapping[str, Elementwise] = MappingProxyType(
-    {"abs": _abs, "negate": _negate, "not": _not, "sign": _sign, "is_finite": _is_finite, "logistic": logistic,
-     "rsqrt": rsqrt, "round_nearest_afz": _round_away, "popcnt": _popcnt, "count_leading_zeros": _leading_zeros,
-     "erf": _erf}
-    | {kind: _quietly_float(ufunc) for kind, ufunc in {
-        "exponential": np.exp, "exponential_minus_one": np.expm1, "log": np.log, "log_plus_one": np.log1p,
-        "tanh": np.tanh, "sine": np.sin, "cosine": np.cos, "tan": np.tan, "sqrt": np.sqrt, "cbrt": np.cbrt,
-        "floor": np.floor, "ceil": np.ceil, "round_nearest_even": np.rint}.items()}
-)  # fmt: skip
+    {
+        "abs": _abs,
+        "negate": _negate,
+        "not": _not,
+        "sign": _sign,
+        "is_finite": _is_finite,
+        "logistic": logistic,
+        "rsqrt": rsqrt,
+        "round_nearest_afz": _round_away,
+        "popcnt": _popcnt,
+        "count_leading_zeros": _leading_zeros,
+        "erf": _erf,
+    }
+    | {
+        kind: _quietly_float(ufunc)
+        for kind, ufunc in {
+            "exponential": np.exp,
+            "exponential_minus_one": np.expm1,
+            "log": np.log,
+            "log_plus_one": np.log1p,
+            "tanh": np.tanh,
+            "sine": np.sin,
+            "cosine": np.cos,
+            "tan": np.tan,
+            "sqrt": np.sqrt,
+            "cbrt": np.cbrt,
+            "floor": np.floor,
+            "ceil": np.ceil,
+            "round_nearest_even": np.rint,
+        }.items()
+    }
+)
 
 BINARY: Mapping[str, Elementwise] = MappingProxyType(
-    {"add": _arithmetic(np.add, np.logical_or), "subtract": _arithmetic(np.subtract, np.logical_xor),
-     "multiply": _arithmetic(np.multiply, np.logical_and), "divide": divide,
-     "maximum": _arithmetic(np.maximum, np.logical_or), "minimum": _arithmetic(np.minimum, np.logical_and),
-     "power": power, "remainder": remainder, "atan2": _atan2,
-     "and": _arithmetic(np.bitwise_and, np.logical_and), "or": _arithmetic(np.bitwise_or, np.logical_or),
-     "xor": _arithmetic(np.bitwise_xor, np.logical_xor),
-     "shift_left": _shift(np.left_shift, False, True), "shift_right_logical": _shift(np.right_shift, True, False),
-     "shift_right_arithmetic": _shift(np.right_shift, False, False)}
-)  # fmt: skip
+    {
+        "add": _arithmetic(np.add, np.logical_or),
+        "subtract": _arithmetic(np.subtract, np.logical_xor),
+        "multiply": _arithmetic(np.multiply, np.logical_and),
+        "divide": divide,
+        "maximum": _arithmetic(np.maximum, np.logical_or),
+        "minimum": _arithmetic(np.minimum, np.logical_and),
+        "power": power,
+        "remainder": remainder,
+        "atan2": _atan2,
+        "and": _arithmetic(np.bitwise_and, np.logical_and),
+        "or": _arithmetic(np.bitwise_or, np.logical_or),
+        "xor": _arithmetic(np.bitwise_xor, np.logical_xor),
+        "shift_left": _shift(np.left_shift, False, True),
+        "shift_right_logical": _shift(np.right_shift, True, False),
+        "shift_right_arithmetic": _shift(np.right_shift, False, False),
+    }
+)

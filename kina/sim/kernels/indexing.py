@@ -19,8 +19,12 @@ def _index_vectors(indices: Array, vector_dim: int) -> Array:
 
 
 def _places(
-    indices: Array, vector_dim: int, index_map: Sequence[int], batching: Sequence[int], indices_batching: Sequence[int],
-) -> tuple[tuple[int, ...], dict[int, Array]]:  # fmt: skip
+    indices: Array,
+    vector_dim: int,
+    index_map: Sequence[int],
+    batching: Sequence[int],
+    indices_batching: Sequence[int],
+) -> tuple[tuple[int, ...], dict[int, Array]]:
     """The shape of the batch, and for each operand dim that is indexed its start at each batch place."""
     vectors = _index_vectors(indices, vector_dim)
     shape = vectors.shape[:-1]
@@ -38,9 +42,12 @@ def gather(operand: Array, indices: Array, attributes: Mapping[str, Any]) -> Arr
     batching = attributes["operand_batching_dims"]
     dropped = {*attributes["collapsed_slice_dims"], *batching}
     shape, starts = _places(
-        indices, attributes["index_vector_dim"], attributes["start_index_map"], batching,
+        indices,
+        attributes["index_vector_dim"],
+        attributes["start_index_map"],
+        batching,
         attributes["start_indices_batching_dims"],
-    )  # fmt: skip
+    )
     chosen = sorted(d for d in range(operand.ndim) if d in starts or sizes[d] != operand.shape[d])
     whole = [d for d in range(operand.ndim) if d not in chosen]
     windows = [d for d in chosen if d not in dropped]
@@ -54,9 +61,11 @@ def gather(operand: Array, indices: Array, attributes: Mapping[str, Any]) -> Arr
             axis = len(shape) + windows.index(dim)
             place = place + np.arange(sizes[dim]).reshape([-1 if d == axis else 1 for d in range(rank)])
         index.append(place)
-    found = operand.transpose((*chosen, *whole))[tuple(index)] if chosen else np.broadcast_to(
-        operand, shape + operand.shape
-    )  # fmt: skip
+    found = (
+        operand.transpose((*chosen, *whole))[tuple(index)]
+        if chosen
+        else np.broadcast_to(operand, shape + operand.shape)
+    )
     # a whole dim of size 1 may be collapsed without being indexed
     whole_kept = [d for d in whole if d not in dropped]
     found = found.reshape(found.shape[:rank] + tuple(sizes[d] for d in whole_kept))
@@ -73,7 +82,11 @@ def _result_order(batch: int, slice_dims: Sequence[int], offset_dims: Sequence[i
 
 
 def scatter(
-    operand: Array, indices: Array, updates: Array, attributes: Mapping[str, Any], combine: Combine | None = None
+    operand: Array,
+    indices: Array,
+    updates: Array,
+    attributes: Mapping[str, Any],
+    combine: Combine | None = None,
 ) -> Array:
     """`scatter` of StableHLO for one operand: elements out of bounds are left out.
 
@@ -84,9 +97,12 @@ def scatter(
     batching = attributes["input_batching_dims"]
     dropped = {*attributes["inserted_window_dims"], *batching}
     shape, starts = _places(
-        indices, attributes["index_vector_dim"], attributes["scatter_dims_to_operand_dims"], batching,
+        indices,
+        attributes["index_vector_dim"],
+        attributes["scatter_dims_to_operand_dims"],
+        batching,
         attributes["scatter_indices_batching_dims"],
-    )  # fmt: skip
+    )
     kept = [d for d in range(operand.ndim) if d not in dropped]
     window_sizes = dict(zip(kept, (updates.shape[d] for d in window_dims), strict=True))
     chosen = [d for d in range(operand.ndim) if d in starts or window_sizes.get(d, 1) != operand.shape[d]]
@@ -105,7 +121,11 @@ def scatter(
 
 
 def _update_rows(
-    updates: Array, window_dims: Sequence[int], kept: Sequence[int], windows: Sequence[int], whole: Sequence[int]
+    updates: Array,
+    window_dims: Sequence[int],
+    kept: Sequence[int],
+    windows: Sequence[int],
+    whole: Sequence[int],
 ) -> Array:
     """Updates with the scatter dims first, then windows of indexed dims, then dims taken whole."""
     place = dict(zip(kept, window_dims, strict=True))
@@ -115,10 +135,14 @@ def _update_rows(
 
 
 def _row_numbers(
-    operand: Array, shape: tuple[int, ...], starts: Mapping[int, Array], chosen: Sequence[int], windows: Sequence[int],
+    operand: Array,
+    shape: tuple[int, ...],
+    starts: Mapping[int, Array],
+    chosen: Sequence[int],
+    windows: Sequence[int],
     sizes: Mapping[int, int],
-) -> tuple[Array, Array]:  # fmt: skip
-    """For each update the number of the row it goes to, row-major over the chosen dims, and whether it exists."""
+) -> tuple[Array, Array]:
+    """For each update the row that it goes to, row-major over the chosen dims, and whether it exists."""
     rank = len(shape) + len(windows)
     full = (*shape, *(sizes[d] for d in windows))
     rows = np.zeros(full, np.int64)

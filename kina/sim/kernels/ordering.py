@@ -31,7 +31,9 @@ def order(key: Array, dim: int, descending: bool, total: bool = False) -> Array:
     return np.asarray(key.shape[dim] - 1 - np.flip(flipped, dim))
 
 
-def sort(operands: Sequence[Array], dim: int, key: int = 0, descending: bool = False, total: bool = False) -> list[Array]:
+def sort(
+    operands: Sequence[Array], dim: int, key: int = 0, descending: bool = False, total: bool = False
+) -> list[Array]:
     """All operands in the order of operand `key` along `dim`."""
     places = order(operands[key], dim, descending, total)
     return [np.take_along_axis(x, places, dim) for x in operands]

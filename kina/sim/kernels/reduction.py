@@ -15,13 +15,27 @@ from kina.sim.kernels.shaping import pad
 Combine = Callable[[Sequence[Array]], Sequence[Array]]
 
 _UFUNCS: Mapping[str, Any] = MappingProxyType(
-    {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
-     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
-)  # fmt: skip
+    {
+        "sum": np.add,
+        "prod": np.multiply,
+        "max": np.maximum,
+        "min": np.minimum,
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "xor": np.bitwise_xor,
+    }
+)
 _FLAG_UFUNCS: Mapping[str, Any] = MappingProxyType(
-    {"sum": np.logical_or, "prod": np.logical_and, "max": np.logical_or, "min": np.logical_and,
-     "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
-)  # fmt: skip
+    {
+        "sum": np.logical_or,
+        "prod": np.logical_and,
+        "max": np.logical_or,
+        "min": np.logical_and,
+        "and": np.logical_and,
+        "or": np.logical_or,
+        "xor": np.logical_xor,
+    }
+)
 
 
 def reducer(kind: str, dtype: np.dtype[Any]) -> Any:
@@ -65,7 +79,9 @@ def reduce(x: Array, kind: str, dims: tuple[int, ...], start: Array | None = Non
     return np.asarray(result).astype(dtype, copy=False)
 
 
-def reduce_by(operands: Sequence[Array], starts: Sequence[Array], dims: tuple[int, ...], combine: Combine) -> list[Array]:
+def reduce_by(
+    operands: Sequence[Array], starts: Sequence[Array], dims: tuple[int, ...], combine: Combine
+) -> list[Array]:
     """Any reducer, in a tree of halves: log2(n) applications to whole arrays.
 
     StableHLO leaves the order open and demands that the reducer is associative.
@@ -123,10 +139,14 @@ def reduce_window(
         whole = _running_dim(operands[0].shape, sizes, padding)
         if whole is not None and starts[0] == identity(kind, operands[0].dtype):
             return [running(operands[0], whole[0], kind, whole[1])]
-    edges = {"edge_padding_low": padding[0::2], "edge_padding_high": padding[1::2],
-             "interior_padding": tuple(base - 1 for base in bases)}  # fmt: skip
+    edges = {
+        "edge_padding_low": padding[0::2],
+        "edge_padding_high": padding[1::2],
+        "interior_padding": tuple(base - 1 for base in bases),
+    }
     views = [
-        window_view(pad(x, start, edges), sizes, strides, gaps) for x, start in zip(operands, starts, strict=True)
+        window_view(pad(x, start, edges), sizes, strides, gaps)
+        for x, start in zip(operands, starts, strict=True)
     ]
     dims = tuple(range(rank, 2 * rank))
     if kind:
@@ -136,7 +156,9 @@ def reduce_window(
     return reduce_by(views, starts, dims, combine)
 
 
-def _running_dim(shape: Sequence[int], sizes: Sequence[int], padding: Sequence[int]) -> tuple[int, bool] | None:
+def _running_dim(
+    shape: Sequence[int], sizes: Sequence[int], padding: Sequence[int]
+) -> tuple[int, bool] | None:
     """The dim whose window is a whole prefix, or (flag set) suffix, at each place."""
     wide = [dim for dim, size in enumerate(sizes) if size != 1]
     if len(wide) != 1 or any(edge for i, edge in enumerate(padding) if i // 2 != wide[0]):

@@ -57,8 +57,11 @@ def pad(x: Array, value: Array, attributes: Mapping[str, Any]) -> Array:
         first = max(0, -(low[dim] // step)) if low[dim] < 0 else 0
         last = min(size, (shape[dim] - 1 - low[dim]) // step + 1) if shape[dim] else 0
         last = max(last, first)
-        target.append(slice(low[dim] + first * step, max(low[dim] + (last - 1) * step + 1, 0), step)
-                      if last > first else slice(0, 0))  # fmt: skip
+        target.append(
+            slice(low[dim] + first * step, max(low[dim] + (last - 1) * step + 1, 0), step)
+            if last > first
+            else slice(0, 0)
+        )
         source.append(slice(first, last))
     result[tuple(target)] = x[tuple(source)]
     return result
@@ -75,7 +78,8 @@ def iota(attributes: Mapping[str, Any]) -> Array:
 def clamped_starts(starts: Sequence[Array], shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
     """Start indices moved so that a window of `sizes` lies inside `shape`."""
     return tuple(
-        min(max(int(start), 0), size - window) for start, size, window in zip(starts, shape, sizes, strict=True)
+        min(max(int(start), 0), size - window)
+        for start, size, window in zip(starts, shape, sizes, strict=True)
     )
 
 
