@@ -29,11 +29,10 @@ from kina.frontend.ast import (
     TypeForm,
     Values,
 )
-from kina.frontend.tokens import plain
+from kina.frontend.form_annotated import annotate
+from kina.frontend.tokens import quote_axis, quote_name, quote_text
 
-_ESCAPED = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_NAME_ESCAPES = str.maketrans({**_ESCAPED, "|": "\\|"})
-_TEXT_ESCAPES = str.maketrans({**_ESCAPED, '"': '\\"'})
+__all__ = ["annotate", "print_annotation", "print_expr", "print_module"]
 
 
 def print_module(module: Module) -> str:
@@ -45,15 +44,15 @@ def print_expr(expr: Expr) -> str:
     """The text of an expression, on one line."""
     match expr:
         case Ref():
-            return print_name(expr.name)
+            return quote_name(expr.name)
         case Number():
             return print_number(expr.value)
         case Text():
-            return f'"{expr.value.translate(_TEXT_ESCAPES)}"'
+            return quote_text(expr.value)
         case Listing():
             return f"[{_row(expr.items)}]"
         case Apply():
-            parts = [print_name(expr.head)]
+            parts = [quote_name(expr.head)]
             for arg in expr.args:
                 parts.append(print_expr(arg))
             for keyword in expr.keywords:
@@ -75,20 +74,8 @@ def print_annotation(form: AnnotationForm) -> str:
     """The text of an annotation, `@sharded(axis=0, mesh=data)`."""
     if not form.items:
         return f"@{form.name}"
-    items = [f"{print_axis(item.key)}={_annotation_value(item.value)}" for item in form.items]
+    items = [f"{quote_axis(item.key)}={_annotation_value(item.value)}" for item in form.items]
     return f"@{form.name}({', '.join(items)})"
-
-
-def print_name(name: str) -> str:
-    """A name, quoted where it would not read back as itself."""
-    return name if plain(name) else f"|{name.translate(_NAME_ESCAPES)}|"
-
-
-def print_axis(name: str) -> str:
-    """A name inside an annotation, where `,` and `=` are marks too."""
-    if plain(name) and not any(mark in name for mark in ",="):
-        return name
-    return f"|{name.translate(_NAME_ESCAPES)}|"
 
 
 def print_number(value: int | float) -> str:
@@ -99,12 +86,12 @@ def print_number(value: int | float) -> str:
 def _top_level(form: MeshForm | Import | Define | Function) -> str:
     match form:
         case MeshForm():
-            axes = [f"({print_name(name.name)} {print_expr(size)})" for name, size in form.axes]
+            axes = [f"({quote_name(name.name)} {print_expr(size)})" for name, size in form.axes]
             return f"({' '.join(['mesh', *axes])})"
         case Import():
-            return f'(import "{form.path.translate(_TEXT_ESCAPES)}")'
+            return f"(import {quote_text(form.path)})"
         case Define():
-            return f"(define {print_name(form.name.name)} {print_expr(form.value)})"
+            return f"(define {quote_name(form.name.name)} {print_expr(form.value)})"
         case Function():
             return _function(form)
 
@@ -112,11 +99,11 @@ def _top_level(form: MeshForm | Import | Define | Function) -> str:
 def _function(form: Function) -> str:
     params = "\n    ".join([_param(param) for param in form.params])
     body = "".join([f"\n  {print_expr(expr)}" for expr in form.body])
-    return f"(defn {print_name(form.name.name)} ({params}){_annotations(form.annotations)}{body})"
+    return f"(defn {quote_name(form.name.name)} ({params}){_annotations(form.annotations)}{body})"
 
 
 def _param(param: Param) -> str:
-    name = print_name(param.name.name)
+    name = quote_name(param.name.name)
     if param.type is None and param.default is None and not param.annotations:
         return name
     parts = [name]
@@ -128,11 +115,11 @@ def _param(param: Param) -> str:
 
 
 def _type(form: TypeForm) -> str:
-    return f"(tensor {print_name(form.dtype.name)} [{_row(form.shape)}])"
+    return f"(tensor {quote_name(form.dtype.name)} [{_row(form.shape)}])"
 
 
 def _repeat(expr: Repeat) -> str:
-    names = f"{print_name(expr.name.name)} {print_name(expr.index.name)}"
+    names = f"{quote_name(expr.name.name)} {quote_name(expr.index.name)}"
     parts = [f"(repeat ({names} {print_expr(expr.count)}) ({_bindings(expr.carried)})"]
     if expr.params:
         parts.append(f":params ({' '.join([_param(param) for param in expr.params])})")
@@ -142,14 +129,14 @@ def _repeat(expr: Repeat) -> str:
 
 
 def _instance(instance: Instance) -> str:
-    params = [f"({print_name(name.name)}{_annotations(forms)})" for name, forms in instance.params]
+    params = [f"({quote_name(name.name)}{_annotations(forms)})" for name, forms in instance.params]
     return f"({print_expr(instance.index)} {' '.join(params)})"
 
 
 def _bindings(bindings: Sequence[Binding]) -> str:
     printed: list[str] = []
     for binding in bindings:
-        names = " ".join([print_name(name.name) for name in binding.names])
+        names = " ".join([quote_name(name.name) for name in binding.names])
         target = f"({names})" if binding.destructures else names
         printed.append(f"({target} {print_expr(binding.value)})")
     return " ".join(printed)
@@ -164,9 +151,9 @@ def _annotation_value(value: Number | AxisName | AxisList) -> str:
         case Number():
             return print_number(value.value)
         case AxisName():
-            return print_axis(value.name)
+            return quote_axis(value.name)
         case AxisList():
-            return f"({','.join([print_axis(name.name) for name in value.names])})"
+            return f"({','.join([quote_axis(name.name) for name in value.names])})"
 
 
 def _row(items: Sequence[Expr]) -> str:

@@ -17,6 +17,9 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _NOT_FINITE = {"inf": float("inf"), "+inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 _NUMBER_LIKE = re.compile(r"[+-]?\.?[0-9]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "|": "|"}
+_WRITTEN = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_NAME_ESCAPES = str.maketrans({**_WRITTEN, "|": "\\|"})
+_TEXT_ESCAPES = str.maketrans({**_WRITTEN, '"': '\\"'})
 _TEXT_STOP = re.compile(r'["\\]')
 _NAME_STOP = re.compile(r"[|\\]")
 
@@ -74,8 +77,24 @@ def quoted(source: Source, start: int) -> tuple[int, str]:
     return i, value
 
 
-def plain(name: str) -> bool:
-    """Whether a name is read back as itself without quotes."""
+def quote_name(name: str) -> str:
+    """A name as it is written, in bars where it would not read back as itself."""
+    return name if _plain(name) else f"|{name.translate(_NAME_ESCAPES)}|"
+
+
+def quote_axis(name: str) -> str:
+    """A name as it is written inside an annotation, where `,` and `=` are marks too."""
+    if _plain(name) and not any(mark in name for mark in ",="):
+        return name
+    return f"|{name.translate(_NAME_ESCAPES)}|"
+
+
+def quote_text(text: str) -> str:
+    """A text as it is written, in double quotes."""
+    return f'"{text.translate(_TEXT_ESCAPES)}"'
+
+
+def _plain(name: str) -> bool:
     if name[:1] in "@:" and name != "@":
         return False
     return WORD.fullmatch(name) is not None and name not in _NOT_FINITE and not _NUMBER_LIKE.match(name)

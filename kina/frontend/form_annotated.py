@@ -1,0 +1,110 @@
+"""A program's text with the layouts that were deduced written into it as annotations."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kina.frontend.form import RecordedPlace, form_recorded
+from kina.frontend.ir import Program, Value
+from kina.frontend.reader import read
+from kina.frontend.tokens import quote_axis
+from kina.source import Source, Span
+
+Layout = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What annotations already say of a value: the dims that they split, and whether it is closed."""
+
+    dims: frozenset[int]
+    closed: bool
+    any: bool
+
+
+def annotate(source: Source, program: Program, layouts: Mapping[int, Layout]) -> str:
+    """The text of `source`, from which `program` was formed, with its values' `layouts` as annotations.
+
+    `layouts` has for each value the axes of each dim. Annotated are parameters and every op or call
+    that is written in this file and stands for one layout, however often it is inlined or repeated;
+    annotations that are there stay.
+    """
+    mesh = {axis.name: axis.size for axis in program.mesh.axes}
+    _, places = form_recorded(read(source), program.entry, mesh, source)
+    by_name = {value.name: value for value in program.values}
+    given = _given(program)
+    edits: dict[Span, str] = {}
+    extends: dict[Span, bool] = {}
+    for span, instances in _chosen(places).items():
+        values = [by_name[place.value] for place in instances if place.value in by_name]
+        texts = {_text(value, program, given, layouts) for value in values}
+        if len(texts) == 1 and (text := texts.pop()):
+            edits[span] = text
+            extends[span] = instances[0].extends
+    return _edited(source, edits, extends)
+
+
+def _given(program: Program) -> dict[int, _Given]:
+    given: dict[int, _Given] = {}
+    for annotation in program.annotations:
+        old = given.get(annotation.value, _Given(frozenset(), False, False))
+        dims = old.dims | ({annotation.dim} if annotation.dim is not None else set())
+        given[annotation.value] = _Given(dims, old.closed or annotation.kind == "closed", True)
+    return given
+
+
+def _chosen(places: Iterable[RecordedPlace]) -> dict[Span, list[RecordedPlace]]:
+    """The places to write at, with all values that each stood for.
+
+    A value that several forms stood for, a call and the op that its function returns, is written at
+    the form that has annotations or declares a parameter, else at the outermost.
+    """
+    at: dict[Span, list[RecordedPlace]] = defaultdict(list)
+    best: dict[str, RecordedPlace] = {}
+    for place in places:
+        at[place.span].append(place)
+        old = best.get(place.value)
+        if old is None or place.extends or not old.extends:
+            best[place.value] = place
+    chosen = {place.span for place in best.values()}
+    return {span: instances for span, instances in at.items() if span in chosen}
+
+
+def _text(value: Value, program: Program, given: Mapping[int, _Given], layouts: Mapping[int, Layout]) -> str:
+    """The annotations that are missing on a value, empty if none is."""
+    layout = layouts.get(value.id)
+    if layout is None or not layout or value.id in program.constants:
+        return ""
+    has = given.get(value.id, _Given(frozenset(), False, False))
+    if not any(layout) and not has.any:
+        return "@replicated"
+    parts: list[str] = []
+    for dim, axes in enumerate(layout):
+        if axes and dim not in has.dims:
+            names = ",".join([quote_axis(axis) for axis in axes])
+            parts.append(f"@sharded(axis={dim}, mesh={f'({names})' if len(axes) > 1 else names})")
+    if not has.closed and not all(layout):
+        parts.append("@closed")
+    return " ".join(parts)
+
+
+def _edited(source: Source, edits: Mapping[Span, str], extends: Mapping[Span, bool]) -> str:
+    """The text with each edit made: before the closing bracket of its form, or around the form."""
+    inserts: list[tuple[int, int, str]] = []
+    for span, text in edits.items():
+        if extends[span]:
+            inserts.append((span.end - 1, 0, f" {text}"))
+            continue
+        # At one place the outer form opens first and closes last.
+        inserts.append((span.start, -span.end, "(@ "))
+        inserts.append((span.end, -span.start, f" {text})"))
+    parts: list[str] = []
+    done = 0
+    for offset, _, text in sorted(inserts):
+        parts.append(source.text[done:offset])
+        parts.append(text)
+        done = offset
+    parts.append(source.text[done:])
+    return "".join(parts)
