@@ -118,6 +118,21 @@ def decide(program: Program, options: Options, clock: _Clock | None = None) -> D
         return load(program, solution)
 
 
+def fact_files(source: Source, options: Options) -> dict[str, str]:
+    """The facts of a program and the entry file `main.dl`, as files that Soufflé reads, by name.
+
+    Raises ProgramError on the program's mistakes, SetupError on wrong options.
+    """
+    from kina.facts.dump import dump
+
+    facts = dump(build(source, options))
+    files = {
+        f"{name}.facts": "".join("\t".join(map(str, row)) + "\n" for row in rows)
+        for name, rows in facts.relations.items()
+    }
+    return {**files, "main.dl": facts.entry}
+
+
 def open_source(path: str) -> Source:
     """The text of the file `path`, `-` being the standard input.
 

@@ -1,0 +1,102 @@
+"""The page of a rule, put together from its comments: `kina explain RULE`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kina.datalog.grammar import parse
+from kina.datalog.syntax import Atom, Clause, Component, Declaration, Negation, RuleFile, aggregates, metadata_text
+from kina.paths import rules_path
+from kina.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    clause: Clause
+    file: str
+
+    @property
+    def name(self) -> str:
+        return metadata_text(self.clause.metadata, "rule") or ""
+
+
+def rule_names() -> tuple[str, ...]:
+    """The names of all rules, in the order of files and clauses."""
+    return tuple(dict.fromkeys(named.name for named in _rules(_files())))
+
+
+def rule_page(name: str) -> str | None:
+    """What the rule base says of the rule `name`: its reason, its text, the relations it is about.
+
+    None if there is no such rule.
+    """
+    files = _files()
+    found = [named for named in _rules(files) if named.name == name]
+    if not found:
+        return None
+    documents = {declared.name: declared.doc for file in files for declared in _declarations(file)}
+    out = [f"# {name}", ""]
+    for named in found:
+        out += _clause(named)
+    used = dict.fromkeys(name for named in found for name in _relations(named.clause))
+    out += ["## Relations", ""]
+    out += [f"- `{relation}`: {_first(documents.get(relation, ''))}" for relation in used]
+    return "\n".join(out) + "\n"
+
+
+def _files() -> list[RuleFile]:
+    folder = rules_path()
+    return [
+        parse(Source(f"rules/{file.name}", file.read_text(encoding="utf-8"))) for file in sorted(folder.glob("*.dl"))
+    ]
+
+
+def _rules(files: list[RuleFile]) -> Iterator[_Named]:
+    for file in files:
+        for item in file.items:
+            inside = item.items if isinstance(item, Component) else (item,)
+            for part in inside:
+                if isinstance(part, Clause) and metadata_text(part.metadata, "rule"):
+                    yield _Named(part, file.source.name)
+
+
+def _declarations(file: RuleFile) -> Iterator[Declaration]:
+    for item in file.items:
+        inside = item.items if isinstance(item, Component) else (item,)
+        yield from (part for part in inside if isinstance(part, Declaration))
+
+
+def _clause(named: _Named) -> list[str]:
+    code = metadata_text(named.clause.metadata, "code")
+    hidden = metadata_text(named.clause.metadata, "hide") is not None
+    out = [named.clause.doc.strip(), ""] if named.clause.doc else []
+    if code:
+        out += [f"It objects with {code}: `kina explain {code}` says more.", ""]
+    if hidden:
+        out += ["Short proofs leave this step out.", ""]
+    return [*out, f"{named.file}:{named.clause.span.line}", "", "```prolog", _dedented(named.clause), "```", ""]
+
+
+def _dedented(clause: Clause) -> str:
+    """The text of a clause without the indentation that a component gives it."""
+    indent = clause.span.column - 1
+    first, *rest = clause.span.text.split("\n")
+    return "\n".join([first, *(line[indent:] if not line[:indent].strip() else line for line in rest)])
+
+
+def _relations(clause: Clause) -> Iterator[str]:
+    """The relations of a clause, head first."""
+    yield clause.head.relation
+    for premise in clause.body:
+        match premise:
+            case Atom(relation=name) | Negation(atom=Atom(relation=name)):
+                yield name
+            case _:
+                for aggregate in aggregates(premise):
+                    yield from (part.relation for part in aggregate.body if isinstance(part, Atom))
+
+
+def _first(doc: str) -> str:
+    """The first sentence of a declaration's comment."""
+    return doc.strip().split("\n")[0] or "not documented"
