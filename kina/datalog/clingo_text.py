@@ -1,0 +1,162 @@
+"""Writes rules as an answer set program whose one model is what the rules derive (stratified, no search)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from kina.datalog.rules import Rule, Rulebook, dependencies
+from kina.datalog.syntax import (
+    Aggregate,
+    Arithmetic,
+    Atom,
+    Comparison,
+    Negation,
+    Number,
+    Premise,
+    Term,
+    Text,
+    Variable,
+    Wildcard,
+    aggregate_variables,
+    aggregates,
+    outer_variables,
+    premise_terms,
+    walk,
+)
+
+_OPERATORS = {"%": "\\"}
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """`text` holds one clause a line, `rules` the rule of each line; `predicates` names each relation in it."""
+
+    text: str
+    rules: tuple[Rule, ...]
+    predicates: Mapping[str, str]
+
+
+def needed(rulebook: Rulebook, outputs: Collection[str]) -> frozenset[str]:
+    """The relations that the outputs depend on, themselves included."""
+    below: dict[str, set[str]] = {}
+    for rule in rulebook.rules:
+        below.setdefault(rule.head.relation, set()).update(name for name, _ in dependencies(rule.clause))
+    found = set(outputs)
+    queue = list(outputs)
+    while queue:
+        for name in below.get(queue.pop(), ()):
+            if name not in found:
+                found.add(name)
+                queue.append(name)
+    return frozenset(found)
+
+
+def rule_texts(rulebook: Rulebook, relations: Collection[str]) -> Iterator[str]:
+    """Every text constant in the rules that derive the relations."""
+    for rule in rulebook.rules:
+        if rule.head.relation not in relations:
+            continue
+        for term in rule.head.arguments:
+            yield from _texts(term)
+        for premise in rule.body:
+            yield from _premise_texts(premise)
+            for aggregate in aggregates(premise):
+                for inner in aggregate.body:
+                    yield from _premise_texts(inner)
+
+
+def _premise_texts(premise: Premise) -> Iterator[str]:
+    for term in premise_terms(premise):
+        yield from _texts(term)
+
+
+def _texts(term: Term) -> Iterator[str]:
+    for node in walk(term):
+        if isinstance(node, Text):
+            yield node.value
+
+
+def translate(rulebook: Rulebook, symbols: Mapping[str, int], relations: Collection[str]) -> Translation:
+    """The rules that derive the `relations`, as ASP text with each symbol written as its number."""
+    predicates = {name: f"r{index}" for index, name in enumerate(rulebook.relations)}
+    rules = tuple(rule for rule in rulebook.rules if rule.head.relation in relations)
+    writer = _Writer(predicates, symbols)
+    return Translation("\n".join(writer.rule(rule) for rule in rules) + "\n", rules, predicates)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    predicates: Mapping[str, str]
+    symbols: Mapping[str, int]
+
+    def rule(self, rule: Rule) -> str:
+        outer = outer_variables(rule.clause)
+        head = self.atom(rule.head)
+        body = [self.premise(premise, outer) for premise in rule.body]
+        return f"{head} :- {', '.join(body)}." if body else f"{head}."
+
+    def premise(self, premise: Premise, outer: frozenset[str]) -> str:
+        match premise:
+            case Atom():
+                return self.atom(premise)
+            case Negation(atom=atom):
+                return f"not {self.atom(atom)}"
+            case Comparison(operator="=", left=left, right=Aggregate() as aggregate):
+                return self.aggregate(left, aggregate, outer)
+            case Comparison(operator="=", left=Aggregate() as aggregate, right=right):
+                return self.aggregate(right, aggregate, outer)
+            case Comparison(operator=operator, left=left, right=right):
+                return f"{self.term(left)} {operator} {self.term(right)}"
+
+    def aggregate(self, target: Term, aggregate: Aggregate, outer: frozenset[str]) -> str:
+        """All bindings of the inner variables count, so they are all in the tuple, those of `_` too."""
+        fresh: list[str] = []
+        body = ", ".join(self._inner(premise, fresh) for premise in aggregate.body)
+        names = dict.fromkeys(variable.name for variable in aggregate_variables(aggregate))
+        inner = [f"V_{name}" for name in names if name not in outer] + fresh
+        if aggregate.value is None:
+            elements = ",".join(inner) or "0"
+            return f"{self.term(target)} = #count {{ {elements} : {body} }}"
+        value = self.term(aggregate.value)
+        if aggregate.function == "sum":
+            elements = ",".join([value, *inner])
+            return f"{self.term(target)} = #sum {{ {elements} : {body} }}"
+        # The least of nothing is #sup and the greatest #inf: the rule holds for numbers alone.
+        term = self.term(target)
+        return f"{term} = #{aggregate.function} {{ {value} : {body} }}, #inf < {term}, {term} < #sup"
+
+    def _inner(self, premise: Premise, fresh: list[str]) -> str:
+        """A premise of an aggregate; each `_` of a positive atom becomes a variable of its own."""
+        if not isinstance(premise, Atom):
+            return self.premise(premise, frozenset())
+        arguments = []
+        for term in premise.arguments:
+            if isinstance(term, Wildcard):
+                fresh.append(f"W{len(fresh)}")
+                arguments.append(fresh[-1])
+            else:
+                arguments.append(self.term(term))
+        return self._apply(premise.relation, arguments)
+
+    def atom(self, atom: Atom) -> str:
+        return self._apply(atom.relation, [self.term(term) for term in atom.arguments])
+
+    def _apply(self, relation: str, arguments: list[str]) -> str:
+        name = self.predicates[relation]
+        return f"{name}({','.join(arguments)})" if arguments else name
+
+    def term(self, term: Term) -> str:
+        match term:
+            case Variable(name=name):
+                return f"V_{name}"
+            case Wildcard():
+                return "_"
+            case Number(value=value):
+                return str(value) if value >= 0 else f"({value})"
+            case Text(value=value):
+                return str(self.symbols[value])
+            case Arithmetic(operator=operator, left=left, right=right):
+                return f"({self.term(left)}{_OPERATORS.get(operator, operator)}{self.term(right)})"
+            case Aggregate():
+                raise AssertionError("an aggregate is written by its premise")

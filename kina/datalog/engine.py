@@ -1,0 +1,71 @@
+"""One function over both Datalog engines."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from kina.datalog.rules import Rulebook
+from kina.datalog.souffle_engine import GET_SOUFFLE, SouffleInstall, find_souffle, solve_souffle
+from kina.diagnostics.finding import SetupError
+
+Fact = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The tuples of the relations that were asked for, each list sorted, and the engine that found them."""
+
+    relations: Mapping[str, list[Fact]]
+    solver: str
+    version: str
+
+
+def solve(
+    solver: str,
+    rulebook: Rulebook,
+    facts: Mapping[str, Sequence[Fact]],
+    outputs: Collection[str] | None = None,
+    time_limit: float | None = None,
+) -> Solution:
+    """What the rules derive from the facts, the same in both engines.
+
+    `solver` is "auto" (Soufflé if there is one of 2.5 or later, else clingo), "souffle" or "clingo". `outputs` are
+    ground relation names, by default those with an `.output` directive. Raises SetupError if the engine is missing
+    or fails, ProgramError for division by zero (K812) and at the time limit, in seconds (K815).
+    """
+    wanted = frozenset(rulebook.outputs if outputs is None else outputs)
+    unknown = sorted(wanted - rulebook.relations.keys())
+    if unknown:
+        raise ValueError(f"no such relations: {', '.join(unknown)}")
+    install = _choose(solver)
+    if install is not None:
+        relations = solve_souffle(install, rulebook, facts, wanted, time_limit)
+        name, version = "souffle", install.version
+    else:
+        from kina.datalog.clingo_engine import clingo_version, solve_clingo
+
+        relations = solve_clingo(rulebook, facts, wanted, time_limit)
+        name, version = "clingo", clingo_version()
+    for rows in relations.values():
+        rows.sort()
+    return Solution(relations, name, version)
+
+
+def _choose(solver: str) -> SouffleInstall | None:
+    """The Soufflé to use, None for clingo."""
+    match solver:
+        case "clingo":
+            return None
+        case "auto":
+            try:
+                return find_souffle()
+            except SetupError:
+                return None
+        case "souffle":
+            install = find_souffle()
+            if install is None:
+                raise SetupError("Soufflé is asked for and not found", GET_SOUFFLE)
+            return install
+        case _:
+            raise SetupError(f"there is no solver `{solver}`", "solvers are auto, souffle and clingo")

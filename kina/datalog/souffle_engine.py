@@ -1,0 +1,199 @@
+"""Solves rules with Soufflé, in a child process that reads and writes a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from kina.datalog.divisors import divided_by_zero
+from kina.datalog.limits import out_of_time
+from kina.datalog.rules import Relation, Rulebook
+from kina.diagnostics.finding import ProgramError, SetupError
+
+#: Names of rules survive compilation from this version on.
+OLDEST = (2, 5)
+
+GET_SOUFFLE = (
+    "Soufflé is built from https://github.com/souffle-lang/souffle (2.5 or later), then put on `PATH` or "
+    "named by `KINA_SOUFFLE`; without it `--solver clingo` gives the same answers"
+)
+
+Fact = tuple[str | int, ...]
+Facts = Mapping[str, Sequence[Fact]]
+
+
+@dataclass(frozen=True, slots=True)
+class SouffleInstall:
+    path: str
+    version: str
+
+
+def find_souffle() -> SouffleInstall | None:
+    """The Soufflé named by `KINA_SOUFFLE`, else the one on `PATH`, None if there is none.
+
+    Raises SetupError if the one found does not run or is older than 2.5.
+    """
+    named = os.environ.get("KINA_SOUFFLE")
+    path = shutil.which(named or "souffle")
+    if path is None:
+        if named:
+            raise SetupError(f"`KINA_SOUFFLE` names `{named}`, which is not a program", GET_SOUFFLE)
+        return None
+    version = _version(path)
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if numbers < OLDEST:
+        raise SetupError(f"the Soufflé at `{path}` has version {version}, and 2.5 is needed", GET_SOUFFLE)
+    return SouffleInstall(path, version)
+
+
+@cache
+def _version(path: str) -> str:
+    try:
+        run = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as fault:
+        raise SetupError(f"the Soufflé at `{path}` does not run: {fault}", GET_SOUFFLE) from None
+    found = re.search(r"Version:\s*v?(\d+\.\d+(?:[.\-+\w]*))", run.stdout)
+    if found is None:
+        raise SetupError(f"`{path}` does not tell a version of Soufflé", GET_SOUFFLE)
+    return found.group(1)
+
+
+def solve_souffle(
+    install: SouffleInstall,
+    rulebook: Rulebook,
+    facts: Facts,
+    outputs: Collection[str],
+    time_limit: float | None = None,
+) -> dict[str, list[Fact]]:
+    """The tuples of each output relation; relations that no directive outputs are written for this run only.
+
+    `time_limit` is in seconds. Raises ProgramError (K812 division by zero, K815 time limit) and SetupError if the
+    process fails. The folder it works in is gone afterwards, however this ends.
+    """
+    relations = rulebook.relations
+    with _work_folder() as folder:
+        work = Path(folder)
+        _write_facts(work / "in", rulebook.inputs, facts)
+        (work / "out").mkdir()
+        entry = work / "main.dl"
+        extra = "".join(
+            f".output {name}\n" for name in relations if name in outputs and not relations[name].is_output
+        )
+        entry.write_text(f"{rulebook.entry.text}\n{extra}", encoding="utf-8", newline="\n")
+        command = [install.path, "--no-preprocessor", "-w", "-F", str(work / "in"), "-D", str(work / "out")]
+        for place in rulebook.search:
+            command += ["-I", str(Path(place).resolve())]
+        _run([*command, str(entry)], work, rulebook, time_limit)
+        return {name: _read(work / "out", relations[name]) for name in relations if name in outputs}
+
+
+def _work_folder() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="kina-", ignore_cleanup_errors=True)
+    except OSError as fault:
+        raise SetupError(f"cannot make a temporary folder: {fault.strerror or fault}") from None
+
+
+def _run(command: list[str], folder: Path, rulebook: Rulebook, time_limit: float | None) -> None:
+    """Runs the process to its end; it is killed if the time is over or Kina is interrupted."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            timeout=time_limit,
+            check=False,
+            env=_environment(folder),
+        )
+    except subprocess.TimeoutExpired:
+        raise ProgramError(out_of_time("Soufflé", time_limit or 0.0)) from None
+    except OSError as fault:
+        raise SetupError(f"cannot run `{command[0]}`: {fault.strerror or fault}", GET_SOUFFLE) from None
+    _check_division(done.stderr, rulebook)
+    if done.returncode == 0:
+        return
+    lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("Warning")]
+    first = "\n".join(lines[:4]) or "it printed no message"
+    if done.returncode < 0:
+        name = signal.Signals(-done.returncode).name
+        raise SetupError(f"Soufflé was stopped by {name}: {first}")
+    raise SetupError(f"Soufflé ends with exit code {done.returncode}: {first}")
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """The environment of the child: its temporary files go where they are removed."""
+    return {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
+
+
+def _check_division(stderr: str, rulebook: Rulebook) -> None:
+    if "Floating-point arithmetic exception" not in stderr:
+        return
+    place = re.search(r"in file (\S*?) \[(\d+):(\d+)", stderr)
+    candidates = [(rule, finding) for rule in rulebook.rules if (finding := divided_by_zero(rule))]
+    for rule, finding in candidates:
+        if place is not None and _near(rule.clause.span.file, rule.clause.span.line, place):
+            raise ProgramError(finding)
+    if candidates:
+        raise ProgramError(candidates[0][1])
+
+
+def _near(file: str, line: int, place: re.Match[str]) -> bool:
+    """Soufflé counts a clause from its annotations on, which stand a few lines above the head."""
+    return Path(file).name == Path(place.group(1)).name and int(place.group(2)) in range(line - 6, line + 1)
+
+
+def _write_facts(folder: Path, inputs: Iterable[Relation], facts: Facts) -> None:
+    try:
+        folder.mkdir()
+        for relation in inputs:
+            text = fact_text(relation, facts.get(relation.name, ()))
+            (folder / f"{relation.name}.facts").write_text(text, encoding="utf-8", newline="\n")
+    except OSError as fault:
+        raise SetupError(f"cannot write the facts: {fault.strerror or fault}") from None
+
+
+def fact_text(relation: Relation, rows: Sequence[Fact]) -> str:
+    """The rows as tab-separated lines; ValueError if a symbol holds a tab or a line break."""
+    if not relation.columns:
+        return "()\n" if rows else ""
+    pattern = "\t".join(["%s"] * len(relation.columns)) + "\n"
+    text = "".join([pattern % row for row in rows])
+    if (
+        text.count("\n") != len(rows)
+        or text.count("\t") != len(rows) * (len(relation.columns) - 1)
+        or "\r" in text
+    ):
+        raise ValueError(f"a symbol of `{relation.name}` holds a tab or a line break")
+    return text
+
+
+def _read(folder: Path, relation: Relation) -> list[Fact]:
+    path = folder / f"{relation.name}.csv"
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise SetupError(f"Soufflé wrote no readable `{path.name}`") from None
+    lines = text.split("\n")
+    lines.pop()
+    if not relation.columns:
+        return [() for _ in lines]
+    if not lines:
+        return []
+    columns: list[Sequence[str] | list[int]] = []
+    for column, values in zip(
+        relation.columns, zip(*[line.split("\t") for line in lines], strict=True), strict=True
+    ):
+        columns.append(values if column.base == "symbol" else list(map(int, values)))
+    return list(zip(*columns, strict=True))
