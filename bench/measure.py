@@ -46,7 +46,8 @@ def measure(name: str, engine: str, command: Sequence[str], runs: int = 3) -> Me
 def machine() -> str:
     """The machine in one line, to be printed above every table."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{platform.machine()}, {cores} cores, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}"
+    load = os.getloadavg()[0]
+    return f"{platform.machine()}, {cores} cores, Python {platform.python_version()}, load {load:.1f}"
 
 
 def show(title: str, rows: Sequence[Measured]) -> None:

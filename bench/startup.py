@@ -36,7 +36,7 @@ def many_dims() -> str:
 def repeated(layers: int) -> str:
     """The example of 96 layers with another number of them."""
     text = Path("examples/gpt_96.kina").read_text(encoding="utf-8")
-    return text.replace("96", str(layers))
+    return text.replace("(define layers 96)", f"(define layers {layers})")
 
 
 @contextmanager

@@ -15,10 +15,6 @@ from kina.paths import rules_path
 
 #: Package -> what it is for, when it is not installed.
 _PACKAGES = ("clingo", "click", "jinja2", "lark", "ml_dtypes", "numpy", "rich", "sexpdata", "threadpoolctl")
-_GET_SOUFFLE = (
-    "Soufflé 2.5 or later is optional; it is faster on large programs. Build it from its repository "
-    "(souffle-lang/souffle on GitHub) and put it on PATH, or name the binary in KINA_SOUFFLE"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +72,15 @@ def _rules() -> Examined:
 
 
 def _souffle() -> Examined:
-    from kina.datalog.souffle_engine import find_souffle
+    from kina.datalog.souffle_engine import GET_SOUFFLE, find_souffle
     from kina.diagnostics.finding import SetupError
 
     try:
         found = find_souffle()
     except SetupError as problem:
-        return Examined("souffle", problem.message, False, False, problem.help or _GET_SOUFFLE)
+        return Examined("souffle", problem.message, False, False, problem.help or GET_SOUFFLE)
     if found is None:
-        return Examined("souffle", "not found; clingo is used", False, False, _GET_SOUFFLE)
+        return Examined("souffle", "not found; clingo is used", False, False, GET_SOUFFLE)
     return Examined("souffle", f"{found.version} at {found.path}", True, False)
 
 

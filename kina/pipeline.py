@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from kina.diagnostics.finding import Finding, ProgramError
+from kina.paths import rules_path
 
 if TYPE_CHECKING:
     from kina.frontend.ir import Program
@@ -44,12 +45,22 @@ class Result:
         return not any(finding.severity == "error" for finding in self.findings)
 
 
+#: Is told the name of each stage when it begins.
+Watch = Callable[[str], None]
+
+
+def _unwatched(_: str) -> None:
+    return
+
+
 @dataclass(slots=True)
 class _Clock:
+    watch: Watch = _unwatched
     spent: list[tuple[str, float]] = field(default_factory=list)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
+        self.watch(name)
         start = perf_counter()
         try:
             yield
@@ -57,7 +68,7 @@ class _Clock:
             self.spent.append((name, (perf_counter() - start) * 1000))
 
 
-def check_file(path: str, options: Options) -> Result:
+def check_file(path: str, options: Options, watch: Watch = _unwatched) -> Result:
     """Check the program in the file `path`, `-` being the standard input.
 
     Raises SetupError if the file cannot be opened or an option contradicts the program.
@@ -66,15 +77,15 @@ def check_file(path: str, options: Options) -> Result:
         source = open_source(path)
     except ProgramError as problem:
         return Result(path, findings=problem.findings)
-    return check(source, options)
+    return check(source, options, watch)
 
 
-def check(source: Source, options: Options) -> Result:
+def check(source: Source, options: Options, watch: Watch = _unwatched) -> Result:
     """Layouts, plan and findings of a program; its mistakes are findings of the result.
 
     Raises SetupError if an option contradicts the program or the engine cannot be used.
     """
-    clock = _Clock()
+    clock = _Clock(watch)
     program: Program | None = None
     decisions: Decisions | None = None
     try:
@@ -108,10 +119,14 @@ def decide(program: Program, options: Options, clock: _Clock | None = None) -> D
         from kina.facts.dump import dump
 
         facts = dump(program)
+    with clock.stage("rules"):
+        from kina.datalog.modules import parse_text
+
+        rulebook = parse_text(facts.entry, "main.dl", (rules_path(),))
     with clock.stage("solve"):
         from kina.datalog.engine import solve
 
-        solution = solve(options.solver, facts)
+        solution = solve(options.solver, rulebook, facts.relations)
     with clock.stage("load"):
         from kina.facts.load import load
 

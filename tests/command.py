@@ -13,8 +13,10 @@ ROOT = Path(__file__).resolve().parent.parent
 def kina_command(
     *arguments: str, cwd: Path | None = None, stdin: bytes = b"", **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """What `kina ARGUMENTS` prints and its exit code; clingo is the engine unless the arguments say otherwise."""
-    surroundings = {name: value for name, value in os.environ.items() if name not in ("KINA_DEBUG", "NO_COLOR")}
+    """What `kina ARGUMENTS` prints, and its exit code."""
+    surroundings = {
+        name: value for name, value in os.environ.items() if name not in ("KINA_DEBUG", "NO_COLOR")
+    }
     surroundings |= {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **env}
     done = subprocess.run(
         [sys.executable, "-m", "kina", *arguments],

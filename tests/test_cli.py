@@ -22,14 +22,14 @@ RIGHT = "(mesh (x 4))\n(defn f ((a (tensor f32 [8 8]) @sharded(axis=1)))\n  (exp
 SUM = "(mesh (x 4))\n(defn f ((a (tensor f32 [8 8]) @sharded(axis=1)))\n  (sum a))\n"
 
 
-@pytest.fixture()
+@pytest.fixture
 def wrong(tmp_path: Path) -> str:
     file = tmp_path / "wrong.kina"
     file.write_text(WRONG, encoding="utf-8")
     return str(file)
 
 
-@pytest.fixture()
+@pytest.fixture
 def right(tmp_path: Path) -> str:
     file = tmp_path / "right.kina"
     file.write_text(RIGHT, encoding="utf-8")
@@ -52,7 +52,9 @@ def test_results_go_to_stdout_and_exit_is_0(right: str, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("form", ["json", "sarif", "github", "concise"])
-def test_formats_for_programs_go_to_stdout_whole(form: str, wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_formats_for_programs_go_to_stdout_whole(
+    form: str, wrong: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.run(["check", wrong, "--format", form]) == 1
     out, err = capsys.readouterr()
     assert "wrong.kina" in out
@@ -63,7 +65,7 @@ def test_json_has_a_line_for_each_file(wrong: str, right: str, capsys: pytest.Ca
     assert cli.run(["check", right, wrong, "--format", "json", "--solver", "clingo", "--timings"]) == 1
     reports = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(report["ok"], report["file"]) for report in reports] == [(True, right), (False, wrong)]
-    assert set(reports[0]["timings_ms"]) >= {"read", "form", "dump", "solve", "load"}
+    assert set(reports[0]["timings_ms"]) >= {"read", "form", "dump", "rules", "solve", "load"}
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,9 @@ def test_nothing_is_on_stdout_at_exit_2(arguments: list[str], capsys: pytest.Cap
     assert "Traceback" not in err
 
 
-def test_a_good_file_prints_nothing_if_another_is_missing(right: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_good_file_prints_nothing_if_another_is_missing(
+    right: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.run(["check", right, "no-such-file", "--solver", "clingo"]) == 2
     assert capsys.readouterr().out == ""
 
@@ -105,7 +109,9 @@ def test_standard_input_is_a_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\x00\x01\xff\xfe", b"(" * 100_000, b'"no end', b"(defn f (", b"\xff"], ids=lambda d: repr(d[:10])
+    "data",
+    [b"", b"\x00\x01\xff\xfe", b"(" * 100_000, b'"no end', b"(defn f (", b"\xff"],
+    ids=lambda d: repr(d[:10]),
 )
 def test_what_is_no_program_is_a_located_finding(data: bytes, tmp_path: Path) -> None:
     file = tmp_path / "bad.kina"
@@ -179,12 +185,18 @@ def test_a_reader_that_goes_away_is_no_error(right: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize(("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+@pytest.mark.parametrize(
+    ("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
 def test_colour_is_for_terminals_that_want_it(env: dict[str, str], coloured: bool, wrong: str) -> None:
     leader, follower = pty.openpty()
     surroundings = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"} | env
     subprocess.run(
-        [sys.executable, "-m", "kina", "check", wrong], stderr=follower, env=surroundings, cwd=ROOT, check=False
+        [sys.executable, "-m", "kina", "check", wrong],
+        stderr=follower,
+        env=surroundings,
+        cwd=ROOT,
+        check=False,
     )
     os.close(follower)
     printed = os.read(leader, 65536)
@@ -193,13 +205,26 @@ def test_colour_is_for_terminals_that_want_it(env: dict[str, str], coloured: boo
     assert (b"\x1b[" in printed) is coloured
 
 
-def test_facts_are_written_for_souffle(right: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_facts_are_written_for_souffle(
+    right: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "new" / "facts"
     assert cli.run(["facts", right, "-o", str(folder)]) == 0
     assert "f.a\t1\tx\t0\n" in (folder / "given_sharded.facts").read_text(encoding="utf-8")
     assert ".include" in (folder / "main.dl").read_text(encoding="utf-8")
     assert cli.run(["facts", right, "-o", str(folder)]) == 0
     assert [path.name for path in folder.parent.iterdir()] == ["facts"]
+    capsys.readouterr()
+
+
+def test_each_input_relation_has_its_facts(
+    right: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["facts", right, "-o", str(tmp_path / "facts")]) == 0
+    schema = (ROOT / "rules" / "program.dl").read_text(encoding="utf-8")
+    inputs = {line.split()[1] for line in schema.splitlines() if line.startswith(".input")}
+    written = {path.stem for path in (tmp_path / "facts").glob("*.facts")}
+    assert written == inputs
     capsys.readouterr()
 
 
@@ -241,15 +266,15 @@ def test_doctor_names_engines_and_packages(capsys: pytest.CaptureFixture[str]) -
         assert any(line.split()[0] == name for line in report.splitlines() if line)
 
 
-@pytest.mark.parametrize("command", [[], ["check"], ["facts"], ["explain"], ["rules"], ["rules", "path"], ["doctor"]])
+@pytest.mark.parametrize(
+    "command", [[], ["check"], ["facts"], ["explain"], ["rules"], ["rules", "path"], ["doctor"]]
+)
 def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run([*command, "--help"]) == 0
     assert "Usage: kina" in capsys.readouterr().out
 
 
-def test_a_lock_file_pins_layouts(
-    right: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lock_file_pins_layouts(right: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lock = str(tmp_path / "right.lock")
     check = ["check", right, "--solver", "clingo", "--expect", lock]
     assert cli.run(check) == 2
@@ -264,13 +289,17 @@ def test_a_lock_file_pins_layouts(
     assert "+ tensor f.exp f32[8@x,8]" in err
 
 
-def test_annotated_programs_check_to_the_same(right: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_annotated_programs_check_to_the_same(
+    right: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "out.kina"
     assert cli.run(["check", right, "--solver", "clingo", "--annotated", str(out), "--format", "json"]) == 0
     first = json.loads(capsys.readouterr().out)
     assert cli.run(["check", str(out), "--solver", "clingo", "--format", "json"]) == 0
     second = json.loads(capsys.readouterr().out)
-    assert [tensor["layout"] for tensor in first["tensors"]] == [tensor["layout"] for tensor in second["tensors"]]
+    assert [tensor["layout"] for tensor in first["tensors"]] == [
+        tensor["layout"] for tensor in second["tensors"]
+    ]
 
 
 def test_a_failed_write_leaves_what_was_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

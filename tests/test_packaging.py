@@ -39,7 +39,9 @@ def test_the_wheel_has_nothing_else(unpacked: Path) -> None:
 
 def test_an_installed_kina_checks_a_program(unpacked: Path, tmp_path: Path) -> None:
     program = tmp_path / "p.kina"
-    program.write_text("(mesh (x 2))\n(defn f ((a (tensor f32 [4]) @sharded(axis=0))) (exp a))\n", encoding="utf-8")
+    program.write_text(
+        "(mesh (x 2))\n(defn f ((a (tensor f32 [4]) @sharded(axis=0))) (exp a))\n", encoding="utf-8"
+    )
     script = f"import sys; sys.path.insert(0, {str(unpacked)!r}); from kina.__main__ import main; main()"
     for arguments in (["rules", "path"], ["check", str(program), "--solver", "clingo"]):
         command = [sys.executable, "-I", "-c", script, *arguments]

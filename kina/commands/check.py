@@ -14,7 +14,8 @@ from kina.commands.options import options_from, program_options, solver_option
 from kina.commands.show import show_findings, style_for
 from kina.diagnostics.finding import Finding, SetupError
 from kina.output import reason, write_stderr, write_stdout, write_text
-from kina.pipeline import Result, check_file
+from kina.pipeline import Options, Result, check_file
+from kina.progress import progress
 
 _EPILOG = """\b
 Examples:
@@ -63,13 +64,21 @@ def check(files: tuple[str, ...], **values: Any) -> int:
     if values["accept"] and not values["expect"]:
         raise click.UsageError("--accept needs --expect LOCK")
     options = options_from(values)
-    results = [check_file(name, options) for name in files]
+    results = _check_all(files, options)
     if values["expect"] and results[0].ok:
         results[0] = _locked(results[0], values["expect"], values["accept"])
     if values["annotated"] and results[0].ok:
         _annotate(results[0], values["annotated"])
     _show(results, values)
     return 0 if all(result.ok for result in results) else 1
+
+
+def _check_all(files: Sequence[str], options: Options) -> list[Result]:
+    def check_one(name: str) -> Result:
+        return check_file(name, options, lambda stage: say(f"{name}: {stage}"))
+
+    with progress() as say:
+        return [check_one(name) for name in files]
 
 
 def _locked(result: Result, lock: str, accept: bool) -> Result:

@@ -25,7 +25,9 @@ def _mesh(_: click.Context, __: click.Parameter, value: str | None) -> tuple[tup
         if axis in pairs:
             raise click.BadParameter(f"mesh axis `{axis}` is given twice")
         if not 1 <= int(size[:20]) <= _LARGEST:
-            raise click.BadParameter(f"mesh axis `{axis}` has size {size[:20]}, which is not from 1 to {_LARGEST}")
+            raise click.BadParameter(
+                f"mesh axis `{axis}` has size {size[:20]}, which is not from 1 to {_LARGEST}"
+            )
         pairs[axis] = int(size)
     return tuple(pairs.items())
 
@@ -34,7 +36,9 @@ def program_options(command: Command) -> Command:
     """Options that choose how a program is checked; `options_from` collects them."""
     for option in reversed(
         (
-            click.option("--mesh", metavar="AXIS=N,…", callback=_mesh, help="Sizes in place of those in the file."),
+            click.option(
+                "--mesh", metavar="AXIS=N,…", callback=_mesh, help="Sizes in place of those in the file."
+            ),
             click.option("--entry", metavar="NAME", help="The function to check; the last one by default."),
         )
     ):

@@ -83,7 +83,7 @@ class Row:
     starts: tuple[int, ...]
 
     def column(self, index: int) -> int:
-        """The screen column at which character `index` of the line starts, the line's end if it is past it."""
+        """The screen column at which character `index` of the line starts, at most the line's end."""
         return self.starts[min(index, len(self.starts) - 1)]
 
     @property

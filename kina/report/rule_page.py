@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kina.datalog.grammar import parse
-from kina.datalog.syntax import Atom, Clause, Component, Declaration, Negation, RuleFile, aggregates, metadata_text
+from kina.datalog.syntax import (
+    Atom,
+    Clause,
+    Component,
+    Declaration,
+    Negation,
+    RuleFile,
+    aggregates,
+    metadata_text,
+)
 from kina.paths import rules_path
 from kina.source import Source
 
@@ -48,7 +57,8 @@ def rule_page(name: str) -> str | None:
 def _files() -> list[RuleFile]:
     folder = rules_path()
     return [
-        parse(Source(f"rules/{file.name}", file.read_text(encoding="utf-8"))) for file in sorted(folder.glob("*.dl"))
+        parse(Source(f"rules/{file.name}", file.read_text(encoding="utf-8")))
+        for file in sorted(folder.glob("*.dl"))
     ]
 
 
@@ -75,7 +85,15 @@ def _clause(named: _Named) -> list[str]:
         out += [f"It objects with {code}: `kina explain {code}` says more.", ""]
     if hidden:
         out += ["Short proofs leave this step out.", ""]
-    return [*out, f"{named.file}:{named.clause.span.line}", "", "```prolog", _dedented(named.clause), "```", ""]
+    return [
+        *out,
+        f"{named.file}:{named.clause.span.line}",
+        "",
+        "```prolog",
+        _dedented(named.clause),
+        "```",
+        "",
+    ]
 
 
 def _dedented(clause: Clause) -> str:

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from kina.datalog.rule_source import check_rule_text
+from kina.mlir.check import check_module_text
 
 import kina
-from kina.datalog.rule_source import check_rule_text
 from kina.diagnostics.pages import Block, Page, all_pages, codes, parse_page
-from kina.mlir.check import check_module_text
 from kina.pipeline import Options, Result, check
 from kina.report.lock import compare
 from kina.source import Source
