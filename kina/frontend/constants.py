@@ -39,10 +39,10 @@ def separate_constants(program: Program) -> Program:
     if not constant_ops:
         return program
     copier = _Copier(program, constant_ops)
+    copier.keep(program.results)
     for op in program.ops:
         if op.id not in constant_ops:
             copier.outside(op)
-    copier.keep(program.results)
     copies = [value.id for value in copier.values[len(program.values) :]]
     return _renumber(program, tuple(copier.values), tuple(copier.ops), (*constants, *copies))
 

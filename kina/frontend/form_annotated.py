@@ -17,7 +17,7 @@ Layout = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What annotations already say of a value: the dims that they split, and whether it is closed."""
+    """What annotations already say of a value: the dims that they split, and whether others stay whole."""
 
     dims: frozenset[int]
     closed: bool
@@ -51,7 +51,9 @@ def _given(program: Program) -> dict[int, _Given]:
     for annotation in program.annotations:
         old = given.get(annotation.value, _Given(frozenset(), False, False))
         dims = old.dims | ({annotation.dim} if annotation.dim is not None else set())
-        given[annotation.value] = _Given(dims, old.closed or annotation.kind == "closed", True)
+        leaves_none = annotation.kind == "replicated" and len(annotation.axes) == len(program.mesh.axes)
+        closed = old.closed or annotation.kind == "closed" or leaves_none
+        given[annotation.value] = _Given(dims, closed, True)
     return given
 
 

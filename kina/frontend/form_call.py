@@ -41,6 +41,7 @@ def inline(
     path = former.paths.fresh(caller.scope.inner + function.name.name)
     visible = former.library if callee.library else former.user
     former.frame = Frame({}, caller.scope.inside(path), visible)
+    former.enter(call.span)
     former.calls.append(callee)
     former.formed.add(function.name.name)
     if callee.library and outermost is None:
@@ -55,6 +56,7 @@ def inline(
         raise _called_here(fault, call.span, former.outermost) from None
     former.frame, former.outermost = caller, outermost
     former.calls.pop()
+    former.depth -= 1
     if len(result.values) == 1 and former.is_fresh(result.values[0], mark):
         former.rename(result.values[0], function.name.name)
     return Arg(call.span, result.values, result.literal)

@@ -16,7 +16,7 @@ from kina.source import Source, Span
 #: Forms and calls inside one another, at most; well within Python's own limit.
 DEPTH_LIMIT = 220
 #: Forms evaluated, at most: what keeps a short program from unrolling without end.
-STEP_LIMIT = 4_000_000
+STEP_LIMIT = 1_000_000
 #: Ops of one program, at most.
 OP_LIMIT = 400_000
 

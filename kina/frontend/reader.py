@@ -6,6 +6,7 @@ added. Parsing keeps its own stack, so nesting cannot overflow Python's.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,10 @@ from kina.source import Source, Span
 
 #: Brackets open at once, at most.
 NESTING_LIMIT = 200
+
+
+#: Control characters, and those that change the direction of writing: what is seen would not be what is read.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +69,16 @@ def decode(name: str, data: bytes) -> Source:
             "K005", f"`{name}` is not UTF-8 text: byte {reason.start} is {byte:#04x}", Span(before, end, end)
         )
         raise ProgramError(finding) from None
-    return Source(name, text.replace("\r\n", "\n"))
+    return Source(name, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def read(source: Source) -> Module:
     """The surface tree of a file; ProgramError where the text is no Kina file."""
     from kina.frontend.surface import module
 
-    nul = source.text.find("\0")
-    if nul >= 0:
-        fail(source, "K005", f"`{source.name}` is not text: it holds a NUL character", nul, nul + 1)
+    if control := _CONTROL.search(source.text):
+        message = f"`{source.name}` is not text: it holds the control character U+{ord(control.group()):04X}"
+        fail(source, "K005", message, control.start(), control.end())
     return module(source, read_nodes(source))
 
 
