@@ -1,0 +1,299 @@
+"""From the derived relations back to data about the program: layouts, plan, coercions, collectives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kina.facts.dump import operand_port, parameter_port, result_port
+from kina.facts.names import encode
+from kina.frontend.ir import Op, Program
+from kina.plan.decisions import Coercion, Collective, Decisions, Layout, OpPlan, Pending, Step
+from kina.plan.memory import peak_bytes
+from kina.plan.reasons import reason
+from kina.plan.schedule import schedule
+
+Relations = Mapping[str, Sequence[tuple[str | int, ...]]]
+
+#: The relations that `load` reads.
+OUTPUTS = (
+    "stored",
+    "at_port",
+    "split",
+    "left_pending",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "reduce_scatter",
+    "slice",
+    "masks",
+    "permutes",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a port id stands for: a side ("operand", "result", "parameter"), an op (-1 for a parameter), a position."""
+
+    side: str
+    op: int
+    pos: int
+    value: int
+
+
+def load(program: Program, relations: Relations, solver: tuple[str, str]) -> Decisions:
+    """The decisions in the derived relations of a program; `solver` is the name and version of the engine."""
+    reader = _Reader(program)
+    stored = reader.layouts(relations["stored"])
+    pending = reader.pending(relations["left_pending"])
+    at_port = reader.port_layouts(relations["at_port"])
+    plans = reader.plans(at_port, relations["split"])
+    coercions = reader.coercions(relations, stored, plans, pending)
+    collectives = tuple(reader.report(coercions))
+    return Decisions(
+        layouts=reader.with_unit_axes(stored),
+        pending=pending,
+        plans=plans,
+        coercions=coercions,
+        collectives=collectives,
+        findings=(),
+        cost_bytes=sum(collective.bytes for collective in collectives),
+        peak_bytes=peak_bytes(program, stored, coercions),
+        solver_name=solver[0],
+        solver_version=solver[1],
+    )
+
+
+class _Reader:
+    """The names of one program's facts, decoded."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        names = [encode(value.name) for value in program.values]
+        self.values = {name: value.id for name, value in zip(names, program.values, strict=True)}
+        self.ops = {names[op.results[0]]: op.id for op in program.ops}
+        self.axes = {encode(axis.name): axis.name for axis in program.mesh.axes}
+        self.sizes = {axis.name: axis.size for axis in program.mesh.axes}
+        self._lists: dict[str, tuple[str, ...]] = {}
+        self.ports: dict[str, _Place] = {}
+        for op in program.ops:
+            name = names[op.results[0]]
+            for pos, value in enumerate(op.operands):
+                self.ports[operand_port(name, pos)] = _Place("operand", op.id, pos, value)
+            for pos, value in enumerate(op.results):
+                self.ports[result_port(name, pos)] = _Place("result", op.id, pos, value)
+        for pos, value in enumerate(program.parameters):
+            self.ports[parameter_port(names[value])] = _Place("parameter", -1, pos, value)
+
+    def axis_list(self, word: str | int) -> tuple[str, ...]:
+        """The axes of a list as it stands in facts."""
+        word = str(word)
+        if word not in self._lists:
+            self._lists[word] = tuple(self.axes[axis] for axis in word.split(","))
+        return self._lists[word]
+
+    def layouts(self, rows: Iterable[tuple[str | int, ...]]) -> tuple[Layout, ...]:
+        """The longest list of each dim of each value."""
+        longest: dict[tuple[int, int], tuple[str, ...]] = {}
+        for name, dim, word in rows:
+            key = (self.values[str(name)], int(dim))
+            axes = self.axis_list(word)
+            if len(axes) > len(longest.get(key, ())):
+                longest[key] = axes
+        return tuple(
+            tuple(longest.get((value.id, dim), ()) for dim in range(value.type.rank))
+            for value in self.program.values
+        )
+
+    def with_unit_axes(self, layouts: tuple[Layout, ...]) -> tuple[Layout, ...]:
+        """The layouts with annotated axes of size 1, which the rules do not know, in their places."""
+        whole = list(layouts)
+        for note in self.program.annotations:
+            if note.kind != "sharded" or all(self.sizes[axis] > 1 for axis in note.axes):
+                continue
+            dims = list(whole[note.value])
+            assert note.dim is not None
+            dims[note.dim] = note.axes
+            whole[note.value] = tuple(dims)
+        return tuple(whole)
+
+    def pending(self, rows: Iterable[tuple[str | int, ...]]) -> dict[int, Pending]:
+        """The axes and reductions over which values are left pending, and those that parameters are given with."""
+        found: defaultdict[int, set[tuple[str, str]]] = defaultdict(set)
+        for name, axis, reduction in rows:
+            found[self.values[str(name)]].add((self.axes[str(axis)], str(reduction)))
+        for note in self.program.annotations:
+            if note.kind == "pending":
+                found[note.value].update((axis, note.reduction or "sum") for axis in note.axes)
+        order = {axis: number for number, axis in enumerate(self.sizes)}
+        return {value: tuple(sorted(pairs, key=lambda pair: order[pair[0]])) for value, pairs in found.items()}
+
+    def port_layouts(self, rows: Iterable[tuple[str | int, ...]]) -> dict[tuple[str, int], tuple[str, ...]]:
+        """The longest list of each (port, dim)."""
+        longest: dict[tuple[str, int], tuple[str, ...]] = {}
+        for _, port, dim, word in rows:
+            key = (str(port), int(dim))
+            axes = self.axis_list(word)
+            if len(axes) > len(longest.get(key, ())):
+                longest[key] = axes
+        return longest
+
+    def plans(
+        self, at_port: Mapping[tuple[str, int], tuple[str, ...]], rows: Iterable[tuple[str | int, ...]]
+    ) -> tuple[OpPlan, ...]:
+        """The plan of each op."""
+        factors: defaultdict[int, dict[int, tuple[str, ...]]] = defaultdict(dict)
+        for name, factor, word in rows:
+            axes = self.axis_list(word)
+            known = factors[self.ops[str(name)]]
+            if len(axes) > len(known.get(int(factor), ())):
+                known[int(factor)] = axes
+        names = {op: name for name, op in self.ops.items()}
+        return tuple(self._plan(op, names[op.id], at_port, factors[op.id]) for op in self.program.ops)
+
+    def _plan(
+        self,
+        op: Op,
+        name: str,
+        at_port: Mapping[tuple[str, int], tuple[str, ...]],
+        factors: Mapping[int, tuple[str, ...]],
+    ) -> OpPlan:
+        def layout(port: str, value: int) -> Layout:
+            return tuple(at_port.get((port, dim), ()) for dim in range(self.program.type_of(value).rank))
+
+        return OpPlan(
+            op.id,
+            tuple(layout(operand_port(name, pos), value) for pos, value in enumerate(op.operands)),
+            tuple(layout(result_port(name, pos), value) for pos, value in enumerate(op.results)),
+            tuple(sorted(factors.items())),
+        )
+
+    def coercions(
+        self,
+        relations: Relations,
+        stored: tuple[Layout, ...],
+        plans: tuple[OpPlan, ...],
+        pending: Mapping[int, Pending],
+    ) -> tuple[Coercion, ...]:
+        """The coercions in the order of the program; operands that need the same conversion share one."""
+        shared: dict[tuple[object, ...], Coercion] = {}
+        moves = self._moves(relations)
+        for port in sorted(moves, key=lambda port: self._order(self.ports[port])):
+            place = self.ports[port]
+            coercion = self._coercion(place, tuple(moves[port]), stored, plans, pending)
+            key = (place.side, place.value, coercion.after, coercion.pending_after)
+            if place.side == "operand" and key in shared:
+                known = shared[key]
+                shared[key] = _with_use(known, coercion.uses)
+                continue
+            shared[key if place.side == "operand" else (port,)] = coercion
+        return tuple(shared.values())
+
+    @staticmethod
+    def _order(place: _Place) -> tuple[int, int, int]:
+        return place.op, 1 if place.side == "result" else 0, place.pos
+
+    def _moves(self, relations: Relations) -> dict[str, list[Step]]:
+        """The moves at each port, one axis each."""
+        moves: defaultdict[str, list[Step]] = defaultdict(list)
+        for port, axis, dim in relations["all_gather"]:
+            moves[str(port)].append(Step("all_gather", self.axis_list(axis), int(dim)))
+        for port, axis, dim, place in relations["all_to_all"]:
+            moves[str(port)].append(Step("all_to_all", self.axis_list(axis), int(dim), int(place)))
+        for port, axis, dim in relations["slice"]:
+            moves[str(port)].append(Step("slice", self.axis_list(axis), int(dim)))
+        for port, axis, kind, dim in relations["reduce_scatter"]:
+            moves[str(port)].append(
+                Step("reduce_scatter", self.axis_list(axis), int(dim), reduction=str(kind))
+            )
+        for port, axis, kind in relations["all_reduce"]:
+            moves[str(port)].append(Step("all_reduce", self.axis_list(axis), reduction=str(kind)))
+        for port, axis, kind in relations["masks"]:
+            moves[str(port)].append(Step("mask", self.axis_list(axis), reduction=str(kind)))
+        for (port,) in relations["permutes"]:
+            moves[str(port)].append(Step("collective_permute", ()))
+        return moves
+
+    def _coercion(
+        self,
+        place: _Place,
+        moves: tuple[Step, ...],
+        stored: tuple[Layout, ...],
+        plans: tuple[OpPlan, ...],
+        pending: Mapping[int, Pending],
+    ) -> Coercion:
+        value = place.value
+        match place.side:
+            case "operand":
+                before, after = stored[value], plans[place.op].operands[place.pos]
+            case "result":
+                before, after = plans[place.op].results[place.pos], stored[value]
+            case _:
+                before = after = stored[value]
+        steps = schedule(
+            tuple(self._permute_axes(step, before, after) for step in moves),
+            before,
+            after,
+            self.sizes,
+            self.program.type_of(value).bytes,
+        )
+        completed = tuple(
+            (axis, str(step.reduction))
+            for step in steps
+            if step.kind in ("all_reduce", "reduce_scatter")
+            for axis in step.axes
+        )
+        masked = tuple((step.axes[0], str(step.reduction)) for step in steps if step.kind == "mask")
+        kept = pending.get(value, ())
+        if place.side == "operand":
+            known = tuple(pair for pair in kept if pair not in completed)
+            pending_before, pending_after = kept, (*known, *masked)
+        else:
+            known = tuple(pair for pair in kept if pair not in masked and pair not in completed)
+            pending_before, pending_after = (*known, *completed), (*known, *masked)
+        uses = ((place.op, place.pos),) if place.op >= 0 else ()
+        return Coercion(value, place.side, uses, before, after, pending_before, pending_after, steps)
+
+    def _permute_axes(self, step: Step, before: Layout, after: Layout) -> Step:
+        """A permute with the axes that change their places, in the order of the mesh."""
+        if step.kind != "collective_permute":
+            return step
+        changed = {
+            axis
+            for one, two in zip(before, after, strict=True)
+            if one != two
+            for axis in (*one, *two)
+        }
+        return Step(step.kind, tuple(axis for axis in self.sizes if axis in changed))
+
+    def report(self, coercions: Iterable[Coercion]) -> Iterable[Collective]:
+        """The steps that move data, as they are shown."""
+        for coercion in coercions:
+            for step in coercion.steps:
+                if step.kind in ("slice", "mask"):
+                    continue
+                op = self.program.ops[coercion.uses[0][0]] if coercion.uses else None
+                value = self.program.values[coercion.value]
+                yield Collective(
+                    step.kind,
+                    step.axes,
+                    coercion.value,
+                    self.program.values[op.results[0]].name if op else value.name,
+                    op.span if op else value.span,
+                    step.bytes,
+                    reason(self.program, coercion, step),
+                )
+
+
+def _with_use(coercion: Coercion, uses: tuple[tuple[int, int], ...]) -> Coercion:
+    return Coercion(
+        coercion.value,
+        coercion.side,
+        (*coercion.uses, *uses),
+        coercion.before,
+        coercion.after,
+        coercion.pending_before,
+        coercion.pending_after,
+        coercion.steps,
+    )
