@@ -47,7 +47,9 @@ def _plain(scope: Scope, kind: str, form: OpForm) -> Signature:
         elif text in form.clauses:
             cursor.pos += 1
             cursor.expect("=", f"after `{text}`")
-            given[form.clauses[text]] = read_value(cursor)
+            # not any value: `dim = 1 : tensor<…>` would read the op's type as that of the number
+            listed = texts[cursor.pos] == "["
+            given[form.clauses[text]] = cursor.integers() if listed else cursor.integer()
         elif text not in (":", "{"):
             cursor.missing("an operand or a clause" if operands or form.operands != 0 else "the type")
         if not cursor.accept(","):

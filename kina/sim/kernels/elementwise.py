@@ -234,7 +234,7 @@ def compare(x: Array, y: Array, direction: str, kind: str = "", out: Array | Non
 
 
 def convert(x: Array, dtype: np.dtype[Any], out: Array | None = None) -> Array:
-    """Elements as `dtype`; floats to whole numbers are cut and saturate, NaN gives 0 (XLA), else wraparound."""
+    """Elements as `dtype`; floats become whole by cutting, and saturate, NaN gives 0 (XLA)."""
     if x.dtype == dtype and out is None:
         return x
     if dtype == np.bool_:
