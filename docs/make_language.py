@@ -17,9 +17,9 @@ _HEAD = """
 ## Ops
 
 In the examples `x` and `y` are f32[4,6], `w` is f32[6,5], `v` is f32[6], `c` is bool[4,6], `n` is i32[4,6],
-`ids` is i32[3], `rows` is f32[3,6], `s` is f32[], `at` is i32[], `image` is f32[2,4,8,8], `kernel` is f32[6,4,3,3].
-Elementwise ops take tensors whose shapes match from the last dim backwards, as in NumPy, and numbers; the last
-column leaves out the `broadcast_in_dim`, `reshape` and `constant` ops that this needs.
+`ids` is i32[3], `rows` is f32[3,6], `s` is f32[], `at` is i32[], `image` is f32[2,4,8,8], `kernel` is
+f32[6,4,3,3]. Elementwise ops take tensors whose shapes match from the last dim backwards, as in NumPy, and
+numbers; the last column leaves out the `broadcast_in_dim`, `reshape` and `constant` ops that this needs.
 
 | form | gives | example | becomes |
 |---|---|---|---|
@@ -27,10 +27,10 @@ column leaves out the `broadcast_in_dim`, `reshape` and `constant` ops that this
 _LIBRARY = """
 ## Library
 
-Functions written in Kina, in `kina/frontend/library/`. They need no import, and a function of the same name in
-your file takes their place. A parameter in brackets has the default beside it. `q`, `k` are f32[2,8,4,6] and
-`g` is f32[2,8,2,6]; `targets` is i32[4]; `a` is f32[2,8,6], `wq` and `wk` are f32[6,2,3], `wo` is f32[2,3,6],
-`u` is f32[6,5] and `d` is f32[5,6].
+Functions written in Kina, in `kina/frontend/library/`. They need no import, and a function of the same name
+in your file takes their place. A parameter in brackets has the default beside it. In the examples `q` and `k`
+are f32[2,8,4,6] and `g` is f32[2,8,2,6]; `targets` is i32[4]; `a` is f32[2,8,6], `wq` and `wk` are f32[6,2,3],
+`wo` is f32[2,3,6], `u` is f32[6,5] and `d` is f32[5,6].
 
 | function | example | becomes |
 |---|---|---|
@@ -38,9 +38,11 @@ your file takes their place. A parameter in brackets has the default beside it. 
 _PARAMETERS = """(mesh (m 1))
 (defn f ((x (tensor f32 [4 6])) (y (tensor f32 [4 6])) (w (tensor f32 [6 5])) (v (tensor f32 [6]))
          (c (tensor bool [4 6])) (n (tensor i32 [4 6])) (ids (tensor i32 [3])) (rows (tensor f32 [3 6]))
-         (s (tensor f32 [])) (at (tensor i32 [])) (image (tensor f32 [2 4 8 8])) (kernel (tensor f32 [6 4 3 3]))
+         (s (tensor f32 [])) (at (tensor i32 []))
+         (image (tensor f32 [2 4 8 8])) (kernel (tensor f32 [6 4 3 3]))
          (q (tensor f32 [2 8 4 6])) (k (tensor f32 [2 8 4 6])) (g (tensor f32 [2 8 2 6]))
-         (targets (tensor i32 [4])) (a (tensor f32 [2 8 6])) (wq (tensor f32 [6 2 3])) (wk (tensor f32 [6 2 3]))
+         (targets (tensor i32 [4])) (a (tensor f32 [2 8 6]))
+         (wq (tensor f32 [6 2 3])) (wk (tensor f32 [6 2 3]))
          (wo (tensor f32 [2 3 6])) (u (tensor f32 [6 5])) (d (tensor f32 [5 6])))
 """
 
@@ -68,8 +70,9 @@ _ARGUMENTS = {
     "scatter": "x (reshape ids [3 1]) rows :update_window_dims [1] :inserted_window_dims [0] "
                ":scatter_dims_to_operand_dims [0] :index_vector_dim 1 :combiner add",
     "convolution": "image kernel",
-    "linear": "x w :bias (constant 0 f32 [5])", "layer_norm": "x v v", "rms_norm": "x v", "embedding": "x ids",
-    "mlp": "x u d", "gated_mlp": "x u u d", "transformer_block": "a v v wq wk wk wo v v u d",
+    "linear": "x w :bias (constant 0 f32 [5])", "layer_norm": "x v v", "rms_norm": "x v",
+    "embedding": "x ids", "mlp": "x u d", "gated_mlp": "x u u d",
+    "transformer_block": "a v v wq wk wk wo v v u d",
     "attention": "q g g", "self_attention": "a wq wk wk wo", "repeat_heads": "g 2",
     "causal_mask": '(einsum "bshe,bthe->bhst" q k)', "cross_entropy": "x targets", "squared_error": "x y",
     "sgd": "x y 0.1", "adamw": "x y x x s", "softmax": "x", "log_softmax": "x 0", "gelu": "x :exact true",

@@ -32,13 +32,23 @@ class Annotations:
     by_value: dict[int, list[Annotation]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
-    def add(self, value: int, name: str, type_: TensorType, forms: Sequence[AnnotationForm]) -> None:
-        """Records the annotations of a value that is called `name`; faults become findings."""
+    def add(
+        self,
+        value: int,
+        name: str,
+        type_: TensorType,
+        forms: Sequence[AnnotationForm],
+        sizes: Sequence[Span] = (),
+    ) -> None:
+        """Records the annotations of a value that is called `name`; faults become findings.
+
+        `sizes` are the places where the sizes of its dims are written, if they are.
+        """
         for form in forms:
             try:
                 annotation = interpret(self.mesh, value, form)
                 if annotation.dim is not None:
-                    _check_size(self.mesh, name, type_, annotation, annotation.dim)
+                    _check_size(self.mesh, name, type_, annotation, annotation.dim, sizes)
                 self._join(name, annotation)
             except ProgramError as fault:
                 self.findings.extend(fault.findings)
@@ -176,7 +186,9 @@ def _known_axes(
     return tuple(axes)
 
 
-def _check_size(mesh: Mesh, name: str, type_: TensorType, annotation: Annotation, dim: int) -> None:
+def _check_size(
+    mesh: Mesh, name: str, type_: TensorType, annotation: Annotation, dim: int, sizes: Sequence[Span]
+) -> None:
     if not 0 <= dim < type_.rank:
         has = "has no dims" if type_.rank == 0 else f"has dims 0 to {type_.rank - 1}"
         message = f"`{name}` has no dim {dim}: {type_} {has}"
@@ -189,19 +201,21 @@ def _check_size(mesh: Mesh, name: str, type_: TensorType, annotation: Annotation
         parts *= mesh.size(axis)
     size = type_.shape[dim]
     if size % parts:
-        raise ProgramError(_indivisible(name, dim, size, parts, annotation))
+        labels = (Label(sizes[dim], ""),) if sizes else ()
+        raise ProgramError(_indivisible(name, size, parts, annotation, labels))
 
 
-def _indivisible(name: str, dim: int, size: int, parts: int, annotation: Annotation) -> Finding:
+def _indivisible(
+    name: str, size: int, parts: int, annotation: Annotation, labels: tuple[Label, ...]
+) -> Finding:
     over = size % parts
     rows = "1 row is" if over == 1 else f"{over} rows are"
     by = annotation.axes[0] if len(annotation.axes) == 1 else f"({','.join(annotation.axes)})"
     below, above = size - over, size - over + parts
     fits = f"{below}, {above}" if below else f"{above}"
-    message = f"dim {dim} of `{name}` has size {size}, which `{by}` = {parts} does not divide"
-    return error(
-        "K402", message, annotation.span, f"{rows} left over", helps=(Help(f"sizes that fit: {fits}"),)
-    )
+    message = f"dim {annotation.dim} of `{name}` has size {size}, which `{by}` = {parts} does not divide"
+    helps = (Help(f"sizes that fit: {fits}"),)
+    return error("K402", message, annotation.span, f"{rows} left over", labels=labels, helps=helps)
 
 
 def _says_the_same(old: Annotation, new: Annotation) -> bool:

@@ -44,8 +44,8 @@ def inline(
     former.enter(call.span)
     former.calls.append(callee)
     former.formed.add(function.name.name)
-    if callee.library and outermost is None:
-        former.outermost = call.span
+    inside_of = call.span if callee.library and outermost is None else outermost
+    former.outermost = inside_of
     try:
         for param in function.params:
             former.frame.env[param.name.name] = _bound(former, param, given.get(param.name.name), call, mark)
@@ -53,7 +53,7 @@ def inline(
         result = body(former, function.body, function.span)
         result = annotate(former, result, function.annotations, inside, function.name.name)
     except ProgramError as fault:
-        raise _called_here(fault, call.span, former.outermost) from None
+        raise _called_here(fault, call.span, inside_of) from None
     former.frame, former.outermost = caller, outermost
     former.calls.pop()
     former.depth -= 1

@@ -56,7 +56,8 @@ def parameter(former: Former, param: Param, extra: tuple[AnnotationForm, ...] = 
     type_ = tensor_type(former, param.type)
     value = former.builder.parameter(former.name_for(name), type_, param.span)
     former.add_parameter(value)
-    former.annotations.add(value, name, type_, (*param.annotations, *extra))
+    sizes = [size.span for size in param.type.shape]
+    former.annotations.add(value, name, type_, (*param.annotations, *extra), sizes)
     arg = Arg(param.name.span, (value,))
     former.record(param.span, arg, value, True)
     return arg

@@ -17,7 +17,7 @@ RANK_LIMIT = 64
 def tensor_type(former: Former, form: TypeForm) -> TensorType:
     """The type that a form declares; ProgramError if its dtype or a size is none."""
     name = form.dtype.name
-    bound = former.frame.env.get(name)
+    bound = former.frame.env.get(name) or former.frame.visible.constants.get(name)
     dtype = bound.literal if bound is not None and isinstance(bound.literal, str) else name
     if dtype not in DTYPE_BYTES:
         listed = ", ".join([f"`{known}`" for known in DTYPE_BYTES])

@@ -29,9 +29,10 @@ class Names:
     def release(self, name: str) -> None:
         """Makes `name`, which a value had and has no longer, free again."""
         self.taken.discard(name)
-        base, mark, _ = name.rpartition("#")
-        if mark:
-            self._last.pop(base, None)
+        base, _, number = name.rpartition("#")
+        # Only the last number is given again: looking for gaps would take a step for each name.
+        if number == str(self._last.get(base)):
+            self._last[base] -= 1
 
 
 @dataclass(frozen=True, slots=True)

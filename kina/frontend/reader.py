@@ -12,7 +12,7 @@ from pathlib import Path
 
 import sexpdata
 
-from kina.diagnostics.finding import Label, ProgramError, SetupError, error
+from kina.diagnostics.finding import Finding, Label, ProgramError, SetupError, error
 from kina.frontend.annotation_reader import read_annotation
 from kina.frontend.ast import AnnotationForm, Module
 from kina.frontend.tokens import SKIP, WORD, fail, number, quoted
@@ -22,6 +22,8 @@ from kina.source import Source, Span
 NESTING_LIMIT = 200
 
 
+#: A top-level form at the margin.
+_NEXT_FORM = re.compile(r"^\((?:defn|mesh|define|import)\b", re.M)
 #: Control characters, and those that change the direction of writing: what is seen would not be what is read.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -128,9 +130,17 @@ class SpanParser(sexpdata.Parser):  # type: ignore[misc]
             else:
                 fail(self.source, "K007", f"`{char}` has no meaning here", i, i + 1)
         if open_groups:
-            start = open_groups[-1][0]
-            fail(self.source, "K001", f"this `{text[start]}` is never closed", start, start + 1)
+            raise ProgramError(self.unclosed(open_groups[-1][0]))
         return items
+
+    def unclosed(self, start: int) -> Finding:
+        """The finding that the bracket at `start` is open at the end of the text."""
+        labels: tuple[Label, ...] = ()
+        if next_form := _NEXT_FORM.search(self.string, start + 1):
+            place = Span(self.source, next_form.start(), next_form.end())
+            labels = (Label(place, "still inside it, though it looks like a form of its own"),)
+        message = f"this `{self.string[start]}` is never closed"
+        return error("K001", message, Span(self.source, start, start + 1), labels=labels)
 
     def close(self, i: int, items: list[Node], open_groups: list[tuple[int, list[Node]]]) -> list[Node]:
         """Ends the innermost group at the closing bracket at `i` and gives the list that goes on."""

@@ -90,6 +90,7 @@ def test_the_size_that_does_not_fit() -> None:
     assert finding.code == "K402"
     assert finding.message == "dim 0 of `E` has size 17, which `data` = 8 does not divide"
     assert finding.at == "1 row is left over"
+    assert [label.span.text for label in finding.labels] == ["17"]
     assert [help_.message for help_ in finding.helps] == ["sizes that fit: 16, 24"]
     (finding,) = faults(MESH + "(defn f ((E (tensor f32 [3]) @sharded(axis=0, mesh=(data,model)))) E)")
     assert finding.message == "dim 0 of `E` has size 3, which `(data,model)` = 8 does not divide"

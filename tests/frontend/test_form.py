@@ -266,6 +266,26 @@ def test_a_fault_inside_a_function_shows_the_call() -> None:
     assert [label.span.text for label in finding.labels if label.message == "called here"] == ["(g x)"]
 
 
+def test_a_fault_of_the_library_below_a_function_of_the_user() -> None:
+    finding = fault(MESH + "(defn g (x) (softmax x 9))\n(defn f ((x (tensor f32 [2 3]))) (g x))")
+    assert finding.primary is not None
+    assert finding.primary.text == "(softmax x 9)"
+    assert [label.span.text for label in finding.labels if label.message == "called here"] == ["(g x)"]
+
+
+def test_a_dtype_can_be_a_constant() -> None:
+    program = formed(MESH + "(define kind bf16) (defn f ((x (tensor kind [2]))) (cast x f32))")
+    assert program.type_of(program.parameters[0]).dtype == "bf16"
+
+
+def test_long_programs_take_little_time_for_each_op() -> None:
+    unnamed = " ".join(["(add x x)"] * 1500)
+    named = " ".join([f"(h{i} (add x x))" for i in range(1500)])
+    program = formed(f"{MESH}(defn f ((x (tensor f32 [2]))) (let ((all [1]) {named}) {unnamed} h7))")
+    assert program.values[program.results[1499]].name == "f.add#1500"
+    assert program.values[program.results[1500]].name == "f.h7"
+
+
 def test_a_fault_inside_the_library_stands_at_the_call() -> None:
     finding = fault(
         MESH + "(defn f ((x (tensor f32 [2 3 4 5])) (k (tensor f32 [2 3 3 5]))) (attention x k k))"

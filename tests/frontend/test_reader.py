@@ -176,6 +176,13 @@ def test_malformed_text_is_located(text: str, code: str, place: tuple[int, int])
     assert not finding.message.endswith(".")
 
 
+def test_an_open_bracket_is_shown_with_what_it_swallows() -> None:
+    finding = fault("(defn f (x)\n  (exp x)\n\n(defn g (x) x)\n")
+    assert finding.primary is not None
+    assert finding.primary.line == 1
+    assert [label.span.line for label in finding.labels] == [4]
+
+
 def test_deep_forms_within_the_limit_are_read() -> None:
     for head in ("(neg ", "(let () ", "(values ", "(@ @closed ", "(if c 1 ", "(repeat (l i 1) ((y x)) "):
         text = f"(defn f (x) {head * 196}x{')' * 197}"
