@@ -29,8 +29,8 @@ _LIBRARY = """
 
 Functions written in Kina, in `kina/frontend/library/`. They need no import, and a function of the same name
 in your file takes their place. A parameter in brackets has the default beside it. In the examples `q` and `k`
-are f32[2,8,4,6] and `g` is f32[2,8,2,6]; `targets` is i32[4]; `a` is f32[2,8,6], `wq` and `wk` are f32[6,2,3],
-`wo` is f32[2,3,6], `u` is f32[6,5] and `d` is f32[5,6].
+are f32[2,8,4,6] and `g` is f32[2,8,2,6]; `targets` is i32[4]; `a` is f32[2,8,6], `wq` and `wk` are
+f32[6,2,3], `wo` is f32[2,3,6], `u` is f32[6,5] and `d` is f32[5,6].
 
 | function | example | becomes |
 |---|---|---|
