@@ -181,7 +181,7 @@ def _result_names(cursor: Cursor, results: list[tuple[str, int, int]]) -> None:
 
 
 def _unknown_op(cursor: Cursor, spelled: str) -> NoReturn:
-    if not spelled or not (spelled[0] == '"' or spelled[0].isalpha()):
+    if spelled in ("", '"') or not (spelled[0] == '"' or spelled[0].isalpha()):
         cursor.missing("an op")
     cursor.fail("K602", f"the op `{spelled.strip(chr(34))}` is not known")
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from kina.mlir.groups import device_groups, moved_bytes, permutation
 from kina.mlir.syntax import Function, Module, Op
-from kina.sim.dtypes import Array, is_narrow
+from kina.sim.dtypes import Array, contiguous, is_narrow
 from kina.sim.kernels.reduction import Combine, reducer
 from kina.sim.rendezvous import Call, Meeting, Rendezvous, Task
 
@@ -55,7 +55,7 @@ def run_collective(
 ) -> tuple[Array, float]:
     """The device's result, and the seconds that it waited for other members of its group."""
     group = collective.groups[device]
-    payload = np.ascontiguousarray(payload)
+    payload = contiguous(payload)
     arrived = time.perf_counter()
     meeting = mesh.meet(device, Call(collective.op, group, payload), lambda m: _common(collective, m))
     waited = max(0.0, meeting.complete_at - arrived)

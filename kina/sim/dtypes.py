@@ -41,6 +41,14 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     return _NAMES.get(dtype, str(dtype))
 
 
+def contiguous(x: Array) -> Array:
+    """The array itself if its elements lie in order, else a copy.
+
+    NumPy's own function makes rank 1 of rank 0.
+    """
+    return x if x.flags.c_contiguous else x.copy()
+
+
 def is_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" or dtype == BF16
 

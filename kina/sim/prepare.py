@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kina.diagnostics.finding import ProgramError, error
 from kina.mlir.syntax import COLLECTIVES, Block, Function, Module, Op
 from kina.sim.collectives import Collective, prepare_collective
 from kina.sim.dtypes import Array
@@ -104,9 +105,19 @@ def _step(function: Function, op: Op, dead: tuple[int, ...], module: Module) -> 
     kernel = KERNELS[op.kind]
     if op.kind in ("constant", "iota"):
         # made once for all devices; nobody writes into an array that others hold
-        (value,) = kernel((), attributes)
+        value = _made(op, kernel, attributes)
         return Step(op, op.operands, op.results, dead, attributes, value=value)
     return Step(op, op.operands, op.results, dead, attributes, kernel=kernel)
+
+
+def _made(op: Op, kernel: Kernel, attributes: Mapping[str, Any]) -> Array:
+    try:
+        (value,) = kernel((), attributes)
+    except (ValueError, OverflowError) as wrong:
+        raise ProgramError(
+            error("K603", f"`{op.kind}` has an element out of range: {wrong}", op.span)
+        ) from None
+    return value
 
 
 def count_steps(plans: Sequence[Plan]) -> int:

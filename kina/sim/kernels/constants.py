@@ -11,17 +11,23 @@ import numpy as np
 from kina.sim.dtypes import DTYPES, Array, is_float
 
 _WORD = re.compile(r"[^\s,\[\]]+")
+_WHOLE = re.compile(r"-?\d+|0x[0-9a-fA-F]+")
 
 
 def _number(word: str, dtype: np.dtype[Any]) -> Any:
     if word in ("true", "false"):
         return word == "true"
     if not is_float(dtype):
-        return int(word, 0)
+        # the typed IR may write a whole number as a decimal
+        return _whole(word) if _WHOLE.fullmatch(word) else int(float(word))
     if word.startswith("0x"):
         # MLIR writes floats that have no decimal form (inf, NaN) as their bits
         return np.array([int(word, 16)], f"u{dtype.itemsize}").view(dtype)[0]
     return float(word)
+
+
+def _whole(word: str) -> int:
+    return int(word, 16) if word.startswith("0x") else int(word)
 
 
 def dense(text: str, dtype_name: str, shape: tuple[int, ...]) -> Array:

@@ -1,0 +1,87 @@
+"""How much memory a run needs, known before it starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from kina.diagnostics.finding import ProgramError, error
+from kina.mlir.syntax import Block, Function, Module
+from kina.sim.prepare import last_uses
+
+#: Ops whose results are views of their operands, and take no memory of their own.
+_VIEWS = frozenset({"broadcast_in_dim", "reshape", "slice", "reverse", "transpose", "optimization_barrier"})
+
+
+def peak_bytes(module: Module) -> int:
+    """The most bytes that are alive at once on one device, by the module's own order of ops.
+
+    Counts values, not the scratch space inside an op. Results that devices share in the simulator
+    (of all_reduce, all_gather) are counted on each.
+    """
+    peaks: dict[str, int] = {}
+    for function in _callees_first(module):
+        peaks[function.name] = _peak(function, function.body, peaks)
+    return peaks.get("main", 0)
+
+
+def _callees_first(module: Module) -> list[Function]:
+    by_name = {function.name: function for function in module.functions}
+    found: list[Function] = []
+    done: set[str] = set()
+    todo = [(name, False) for name in by_name]
+    while todo:
+        name, ready = todo.pop()
+        if name in done:
+            continue
+        if ready:
+            done.add(name)
+            found.append(by_name[name])
+            continue
+        todo.append((name, True))
+        calls = [op for op in by_name[name].body.walk() if op.kind == "call"]
+        todo.extend((str(op.attribute("callee")), False) for op in calls)
+    return found
+
+
+def _peak(function: Function, block: Block, peaks: Mapping[str, int]) -> int:
+    """Peak of a block above what lives outside it. Blocks nest no deeper than the reader allows."""
+    last = last_uses(block)
+    deaths: list[list[int]] = [[] for _ in block.ops]
+    for number, index in last.items():
+        deaths[index].append(number)
+    alive = {number: function.values[number].type.bytes for number in block.arguments}
+    now = peak = sum(alive.values())
+    for index, op in enumerate(block.ops):
+        inner = 0
+        if op.kind == "call":
+            inner = peaks[str(op.attribute("callee"))]
+        elif op.kind in ("if", "case"):
+            inner = max(_peak(function, region, peaks) for region in op.regions)
+        for number in op.results:
+            alive[number] = 0 if op.kind in _VIEWS else function.values[number].type.bytes
+            now += alive[number]
+        peak = max(peak, now + inner)
+        for number in (*deaths[index], *(n for n in op.results if n not in last)):
+            now -= alive.pop(number, 0)
+    return peak
+
+
+def available_bytes() -> int | None:
+    """Memory that the machine can still give, None if the system does not say."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def check_memory(module: Module, available: int | None) -> int:
+    """The estimate for all devices together; ProgramError K707 if it is above what is available."""
+    each = peak_bytes(module)
+    whole = each * module.devices
+    if available is not None and whole > available:
+        message = (
+            f"{module.devices} devices need about {whole:,} bytes, {each:,} each; {available:,} are free"
+        )
+        raise ProgramError(error("K707", message, module.main.span))
+    return whole
