@@ -24,10 +24,16 @@ class _Given:
     any: bool
 
 
-def annotate(source: Source, program: Program, layouts: Mapping[int, Layout]) -> str:
+def annotate(
+    source: Source,
+    program: Program,
+    layouts: Mapping[int, Layout],
+    priorities: Mapping[tuple[int, int], int] | None = None,
+) -> str:
     """The text of `source`, from which `program` was formed, with its values' `layouts` as annotations.
 
-    `layouts` has for each value the axes of each dim. Annotated are parameters and every op or call
+    `layouts` has for each value the axes of each dim, and `priorities` for a value and a dim the
+    priority at which these came there, 0 where it has none: the plan ranks by it. Annotated are parameters and every op or call
     that is written in this file and stands for one layout, however often it is inlined or repeated;
     annotations that are there stay.
     """
@@ -39,7 +45,7 @@ def annotate(source: Source, program: Program, layouts: Mapping[int, Layout]) ->
     extends: dict[Span, bool] = {}
     for span, instances in _chosen(places).items():
         values = [by_name[place.value] for place in instances if place.value in by_name]
-        texts = {_text(value, program, given, layouts) for value in values}
+        texts = {_text(value, program, given, layouts, priorities or {}) for value in values}
         if len(texts) == 1 and (text := texts.pop()):
             edits[span] = text
             extends[span] = instances[0].extends
@@ -74,7 +80,13 @@ def _chosen(places: Iterable[RecordedPlace]) -> dict[Span, list[RecordedPlace]]:
     return {span: instances for span, instances in at.items() if span in chosen}
 
 
-def _text(value: Value, program: Program, given: Mapping[int, _Given], layouts: Mapping[int, Layout]) -> str:
+def _text(
+    value: Value,
+    program: Program,
+    given: Mapping[int, _Given],
+    layouts: Mapping[int, Layout],
+    priorities: Mapping[tuple[int, int], int],
+) -> str:
     """The annotations that are missing on a value, empty if none is."""
     layout = layouts.get(value.id)
     if layout is None or not layout or value.id in program.constants:
@@ -85,11 +97,17 @@ def _text(value: Value, program: Program, given: Mapping[int, _Given], layouts: 
     parts: list[str] = []
     for dim, axes in enumerate(layout):
         if axes and dim not in has.dims:
-            names = ",".join([quote_axis(axis) for axis in axes])
-            parts.append(f"@sharded(axis={dim}, mesh={f'({names})' if len(axes) > 1 else names})")
+            parts.append(_sharded(dim, axes, priorities.get((value.id, dim), 0)))
     if not has.closed and not all(layout):
         parts.append("@closed")
     return " ".join(parts)
+
+
+def _sharded(dim: int, axes: tuple[str, ...], priority: int) -> str:
+    names = ",".join([quote_axis(axis) for axis in axes])
+    mesh = f"({names})" if len(axes) > 1 else names
+    rank = f", priority={priority}" if priority else ""
+    return f"@sharded(axis={dim}, mesh={mesh}{rank})"
 
 
 def _edited(source: Source, edits: Mapping[Span, str], extends: Mapping[Span, bool]) -> str:

@@ -196,6 +196,15 @@ def test_layouts_are_written_into_the_text() -> None:
     assert annotate(again, form(read(again)), layouts) == written
 
 
+def test_layouts_keep_their_priority() -> None:
+    source = Source("t.kina", "(mesh (m 2)) (defn f ((x (tensor f32 [8 8]))) (exp x))")
+    program = form(read(source))
+    layouts = {value.id: (("m",), ()) for value in program.values}
+    written = annotate(source, program, layouts, {(1, 0): 2})
+    assert "(@ (exp x) @sharded(axis=0, mesh=m, priority=2) @closed)" in written
+    assert "(x (tensor f32 [8 8]) @sharded(axis=0, mesh=m) @closed)" in written
+
+
 def test_layouts_of_repeated_parameters_are_written_once() -> None:
     text = """(mesh (m 2)) (defn f ((x (tensor f32 [8 8])))
   (repeat (layer i 3) ((h x)) :params ((w (tensor f32 [8 8]))) (matmul h w)))"""
