@@ -33,9 +33,9 @@ def annotate(
     """The text of `source`, from which `program` was formed, with its values' `layouts` as annotations.
 
     `layouts` has for each value the axes of each dim, and `priorities` for a value and a dim the
-    priority at which these came there, 0 where it has none: the plan ranks by it. Annotated are parameters and every op or call
-    that is written in this file and stands for one layout, however often it is inlined or repeated;
-    annotations that are there stay.
+    priority at which these came there, 0 where it has none: the plan ranks by it. Annotated are
+    parameters and every op or call that is written in this file and stands for one layout, however
+    often it is inlined or repeated; annotations that are there stay.
     """
     mesh = {axis.name: axis.size for axis in program.mesh.axes}
     _, places = form_recorded(read(source), program.entry, mesh, source)
