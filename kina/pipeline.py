@@ -125,12 +125,11 @@ def decide(program: Program, options: Options, clock: _Clock | None = None) -> D
         rulebook = parse_text(facts.entry, "main.dl", (rules_path(),))
     with clock.stage("solve"):
         from kina.datalog.engine import solve
+        from kina.facts.load import OUTPUTS, load
 
-        solution = solve(options.solver, rulebook, facts.relations)
+        solution = solve(options.solver, rulebook, facts.relations, OUTPUTS)
     with clock.stage("load"):
-        from kina.facts.load import load
-
-        return load(program, solution)
+        return load(program, solution.relations, (solution.solver, solution.version))
 
 
 def fact_files(source: Source, options: Options) -> dict[str, str]:

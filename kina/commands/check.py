@@ -54,6 +54,7 @@ Examples:
     "--annotated", metavar="OUT", type=click.Path(), help="Write the program with all layouts annotated."
 )
 @click.option("--strict", is_flag=True, help="Warnings are errors.")
+@click.option("--all", "every", is_flag=True, help="Show the values inside forms and library calls too.")
 @click.option("--timings", is_flag=True, help="Say how long each stage took.")
 @click.option("--proof", type=click.Choice(["short", "full"]), default="short", show_default=True)
 @click.option("--width", type=click.IntRange(40, 1000), help="Columns of text; the terminal's by default.")
@@ -101,7 +102,7 @@ def _locked(result: Result, lock: str, accept: bool) -> Result:
 
 
 def _annotate(result: Result, out: str) -> None:
-    from kina.frontend.printer import annotate
+    from kina.frontend.form_annotated import annotate
 
     assert result.source is not None
     assert result.program is not None
@@ -146,7 +147,8 @@ def _show_text(results: Sequence[Result], findings: Sequence[Finding], values: d
     from kina.report.tables import tables
 
     style = style_for(sys.stdout, width=values["width"])
-    write_stdout("\n".join(table for result in results if result.ok and (table := tables(result, style))))
+    done = (tables(result, style, values["every"]) for result in results if result.ok)
+    write_stdout("\n".join(table for table in done if table))
     if findings:
         show_findings(findings, values["proof"], values["width"])
     if values["timings"]:

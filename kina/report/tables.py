@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
 from kina.diagnostics.cells import cells, pad, printable, wrap
@@ -11,18 +11,21 @@ from kina.diagnostics.style import Style
 from kina.report.types import axes_text, value_type
 
 if TYPE_CHECKING:
-    from kina.frontend.ir import Program
+    from kina.frontend.ir import Program, Value
     from kina.pipeline import Result
     from kina.plan.decisions import Collective, Decisions
 
 _INDEX = re.compile(r"\[(\d+)\]")
+#: Columns that a sentence beside others has at least.
+_ROOM = 32
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def tables(result: Result, style: Style) -> str:
+def tables(result: Result, style: Style, every: bool = False) -> str:
     """Mesh, layouts, collectives and totals of a check that came to an end; empty for one that did not.
 
-    Values of repeated layers that are alike share a line.
+    Values of repeated layers that are alike share a line. Unless `every` value is asked for, a form that
+    became several ops, as a call of the library does, is shown by its result.
     """
     program, decisions = result.program, result.decisions
     if program is None or decisions is None:
@@ -30,7 +33,7 @@ def tables(result: Result, style: Style) -> str:
     mesh = ", ".join(f"{axis.name}={axis.size}" for axis in program.mesh.axes)
     head = f"`{program.entry}` of {result.file} on mesh {mesh} ({_count(program.mesh.devices, 'device')})"
     out = [style.paint(printable(head), "strong"), ""]
-    out += _layouts(program, decisions, style)
+    out += _layouts(program, decisions, every, style)
     out += ["", *_collectives(program, decisions, style), ""]
     out.append(f"bytes moved per device  {size_text(decisions.cost_bytes)}")
     out.append(f"peak memory per device  {size_text(decisions.peak_bytes)}")
@@ -46,14 +49,13 @@ def size_text(count: int) -> str:
     return f"{plain} ({count / 1024**unit:.1f} {_UNITS[unit]})" if unit else plain
 
 
-def _layouts(program: Program, decisions: Decisions, style: Style) -> list[str]:
+def _layouts(program: Program, decisions: Decisions, every: bool, style: Style) -> list[str]:
     annotated = {annotation.value for annotation in program.annotations}
     roles = dict.fromkeys(program.parameters, "parameter")
     roles.update({value: "result" for value in program.results if value not in roles})
     groups: dict[tuple[str, str, str, str], list[str]] = {}
-    for value in program.values:
-        if value.id in program.constants:
-            continue
+    shown = program.values if every else _main_values(program, roles.keys() | annotated)
+    for value in shown:
         key = (
             _INDEX.sub("[*]", value.name),
             value_type(program, decisions, value.id),
@@ -62,7 +64,22 @@ def _layouts(program: Program, decisions: Decisions, style: Style) -> list[str]:
         )
         groups.setdefault(key, []).append(value.name)
     rows = [(_fold(names), type_, role, given) for (_, type_, role, given), names in groups.items()]
-    return _aligned(("tensor", "type", "", ""), rows, style)
+    out = _aligned(("tensor", "type", "", ""), rows, style)
+    if len(shown) < len(program.values):
+        inner = _count(len(program.values) - len(shown), "value")
+        out += ["", f"{inner} inside forms and library calls not shown (`--all` shows them)"]
+    return out
+
+
+def _main_values(program: Program, always: Set[int]) -> list[Value]:
+    """The last value of each run of values that stand for one form, without constants; and `always`."""
+    out = []
+    for value in program.values:
+        following = program.values[value.id + 1 : value.id + 2]
+        inner = any(after.span == value.span for after in following)
+        if value.id in always or not (inner or value.id in program.constants):
+            out.append(value)
+    return out
 
 
 def _collectives(program: Program, decisions: Decisions, style: Style) -> list[str]:
@@ -84,7 +101,8 @@ def _collective_row(program: Program, members: Sequence[tuple[int, Collective]])
     times = f" ×{len(members)}" if len(members) > 1 else ""
     name = _fold([program.values[collective.value].name for _, collective in members])
     kind = f"{first.kind}({','.join(first.axes)})"
-    return (f"{number}{times}", kind, f"{first.bytes:,}", name, str(first.span), first.reason)
+    reason = _INDEX.sub("[*]", first.reason) if times else first.reason
+    return (f"{number}{times}", kind, f"{first.bytes:,}", name, str(first.span), reason)
 
 
 def _fold(names: Sequence[str]) -> str:
@@ -99,17 +117,19 @@ def _fold(names: Sequence[str]) -> str:
 
 
 def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], style: Style) -> list[str]:
-    """Columns under their heads; what the last column has too much is wrapped under it."""
+    """Columns under their heads; the last one is wrapped, or stands below where it has too little room."""
     texts = [[printable(text) for text in row] for row in rows]
     last = len(heads) - 1
     used = [max(cells(text) for text in column) for column in zip(heads, *texts, strict=True)]
     lead = sum(width + 2 for width in used[:last] if width)
-    room = max(style.width - lead, 24)
-    out = [style.paint(_joined(heads, used).rstrip(), "dim")]
+    below = style.width - lead < min(used[last], _ROOM)
+    lead, head = (4, "") if below else (lead, heads[last])
+    out = [style.paint(_joined((*heads[:last], head), used).rstrip(), "dim")]
     for row in texts:
-        first, *rest = wrap(row[last], room)
+        lines = wrap(row[last], style.width - lead)
+        first = "" if below else lines.pop(0)
         out.append(_joined((*row[:last], first), used))
-        out += [" " * lead + line for line in rest]
+        out += [" " * lead + line for line in lines]
     return out
 
 
