@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kina.datalog.binding import check_bound
+from kina.datalog.column_types import check_types
 from kina.datalog.rules import Relation, Rule
 from kina.datalog.syntax import (
-    Aggregate,
     Atom,
     Clause,
     Comparison,
@@ -15,7 +15,6 @@ from kina.datalog.syntax import (
     Premise,
     aggregates,
 )
-from kina.datalog.typing import check_types
 from kina.diagnostics.finding import Finding, Label, error
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from kina.datalog.rules import Rule, Rulebook, dependencies
+from kina.datalog.clingo_order import Join, plan
+from kina.datalog.rules import Relation, Rule, Rulebook, dependencies
 from kina.datalog.syntax import (
     Aggregate,
     Arithmetic,
@@ -30,7 +31,9 @@ _OPERATORS = {"%": "\\"}
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """`text` holds one clause a line, `rules` the rule of each line; `predicates` names each relation in it."""
+    """`text` holds one clause a line, `rules` the rule of each line; `predicates` names each relation
+    in it.
+    """
 
     text: str
     rules: tuple[Rule, ...]
@@ -77,11 +80,21 @@ def _texts(term: Term) -> Iterator[str]:
             yield node.value
 
 
-def translate(rulebook: Rulebook, symbols: Mapping[str, int], relations: Collection[str]) -> Translation:
-    """The rules that derive the `relations`, as ASP text with each symbol written as its number."""
+def translate(
+    rulebook: Rulebook,
+    symbols: Mapping[str, int],
+    relations: Collection[str],
+    keys: frozenset[str] = frozenset(),
+) -> Translation:
+    """The rules that derive the `relations`, as ASP text with each symbol written as its number.
+
+    Every predicate has a first argument 0 before the columns, for the sake of the join order; `keys` are the
+    types that tell much (`clingo_order`).
+    """
     predicates = {name: f"r{index}" for index, name in enumerate(rulebook.relations)}
     rules = tuple(rule for rule in rulebook.rules if rule.head.relation in relations)
-    writer = _Writer(predicates, symbols)
+    stratum = {name: index for index, group in enumerate(rulebook.strata) for name in group}
+    writer = _Writer(predicates, symbols, rulebook.relations, stratum, keys)
     return Translation("\n".join(writer.rule(rule) for rule in rules) + "\n", rules, predicates)
 
 
@@ -89,12 +102,32 @@ def translate(rulebook: Rulebook, symbols: Mapping[str, int], relations: Collect
 class _Writer:
     predicates: Mapping[str, str]
     symbols: Mapping[str, int]
+    relations: Mapping[str, Relation]
+    stratum: Mapping[str, int]
+    keys: frozenset[str]
 
     def rule(self, rule: Rule) -> str:
         outer = outer_variables(rule.clause)
         head = self.atom(rule.head)
-        body = [self.premise(premise, outer) for premise in rule.body]
+        body = [
+            part for join in plan(rule, self.relations, self.stratum, self.keys) for part in self.join(join)
+        ]
+        body += [self.premise(premise, outer) for premise in rule.body if not isinstance(premise, Atom)]
         return f"{head} :- {', '.join(body)}." if body else f"{head}."
+
+    def join(self, join: Join) -> Iterator[str]:
+        arguments = [self.term(term) for term in join.atom.arguments]
+        if join.first:
+            yield "Start = 0"
+            yield self._apply(join.atom.relation, arguments, "Start")
+        elif join.filters:
+            yield f"not not {self._apply(join.atom.relation, arguments)}"
+        else:
+            yield self._apply(join.atom.relation, arguments)
+        for left, right in join.ties:
+            one, other = (",".join(f"V_{name}" for name in names) for names in (left, right))
+            yield f"({one}) = ({other})"
+            yield f"({other}) = ({one})"
 
     def premise(self, premise: Premise, outer: frozenset[str]) -> str:
         match premise:
@@ -142,9 +175,8 @@ class _Writer:
     def atom(self, atom: Atom) -> str:
         return self._apply(atom.relation, [self.term(term) for term in atom.arguments])
 
-    def _apply(self, relation: str, arguments: list[str]) -> str:
-        name = self.predicates[relation]
-        return f"{name}({','.join(arguments)})" if arguments else name
+    def _apply(self, relation: str, arguments: list[str], start: str = "0") -> str:
+        return f"{self.predicates[relation]}({','.join([start, *arguments])})"
 
     def term(self, term: Term) -> str:
         match term:

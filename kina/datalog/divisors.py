@@ -21,7 +21,9 @@ from kina.diagnostics.finding import Finding, error
 
 
 def divided_by_zero(rule: Rule) -> Finding | None:
-    """The finding (K812) that a divisor of the rule was zero; None if its premises keep all divisors from it."""
+    """The finding (K812) that a divisor of the rule was zero; None if its premises keep all divisors
+    from it.
+    """
     for divisor in unguarded_divisors(rule.clause):
         return error(
             "K812",

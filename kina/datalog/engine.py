@@ -30,8 +30,10 @@ def solve(
 ) -> Solution:
     """What the rules derive from the facts, the same in both engines.
 
-    `solver` is "auto" (Soufflé if there is one of 2.5 or later, else clingo), "souffle" or "clingo". `outputs` are
-    ground relation names, by default those with an `.output` directive. Raises SetupError if the engine is missing
+    `solver` is "auto" (Soufflé if there is one of 2.5 or later, else clingo), "souffle" or "clingo".
+    `outputs` are
+    ground relation names, by default those with an `.output` directive. Raises SetupError if the engine is
+    missing
     or fails, ProgramError for division by zero (K812) and at the time limit, in seconds (K815).
     """
     wanted = frozenset(rulebook.outputs if outputs is None else outputs)

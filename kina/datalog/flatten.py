@@ -25,6 +25,7 @@ from kina.datalog.syntax import (
     metadata_text,
 )
 from kina.diagnostics.finding import Finding, Label, ProgramError, error
+from kina.source import Span
 
 _KNOWN_KEYS = frozenset({"rule", "code", "says", "hide"})
 
@@ -55,7 +56,7 @@ def flatten(files: tuple[RuleFile, ...]) -> Flat:
 class _Book:
     bases: dict[str, str] = field(default_factory=lambda: {"number": "number", "symbol": "symbol"})
     parents: dict[str, str] = field(default_factory=dict)
-    declared: dict[str, syntax.Span] = field(default_factory=dict)
+    declared: dict[str, Span] = field(default_factory=dict)
     instances: set[str] = field(default_factory=set)
     relations: dict[str, Relation] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
@@ -222,7 +223,7 @@ class _Book:
                 )
             keys.add(entry.key)
 
-    def _twice(self, what: str, name: str, span: syntax.Span, first: syntax.Span | None) -> None:
+    def _twice(self, what: str, name: str, span: Span, first: Span | None) -> None:
         labels = (Label(first, "first declared here"),) if first is not None else ()
         self.findings.append(error("K811", f"the {what} `{name}` is declared twice", span, labels=labels))
 

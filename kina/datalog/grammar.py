@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from lark import Lark, Token, Transformer
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from kina.datalog import syntax
 from kina.diagnostics.finding import Finding, ProgramError, error
@@ -73,10 +73,12 @@ COMMENT: /\/\/(?!\/)[^\n]*/ | /\/\*(.|\n)*?\*\//
 """
 
 _RESERVED = frozenset(
-    "autoinc band bor bxor bnot bshl bshr bshru land lor lxor lnot match mean cat ord range strlen substr "
-    "stateful contains output input overridable printsize eqrel inline no_inline magic no_magic brie "
-    "btree_delete btree as nil true false to_float to_number to_string to_unsigned recursive_iteration_cnt "
-    "debug_delta count sum min max __FILE__ __LINE__ __INCL__ float unsigned".split()
+    {"autoinc", "band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru", "land", "lor", "lxor", "lnot"}
+    | {"match", "contains", "mean", "range", "count", "sum", "min", "max", "cat", "ord", "strlen", "substr"}
+    | {"to_float", "to_number", "to_string", "to_unsigned", "as", "nil", "true", "false", "float", "unsigned"}
+    | {"input", "output", "printsize", "stateful", "overridable", "eqrel", "inline", "no_inline", "magic"}
+    | {"no_magic", "brie", "btree", "btree_delete", "debug_delta", "recursive_iteration_cnt"}
+    | {"__FILE__", "__LINE__", "__INCL__"}
 )
 
 #: What stands at a character that opens a construct of Soufflé outside the subset.
@@ -115,7 +117,7 @@ class _Builder(Transformer[Token, syntax.RuleFile]):
         first, last = children[0], children[-1]
         start = first.start_pos if isinstance(first, Token) else first.span.start
         end = last.end_pos if isinstance(last, Token) else last.span.end
-        return Span(self.source, start, end)
+        return Span(self.source, int(start or 0), int(end or 0))
 
     def start(self, children: list[Any]) -> syntax.RuleFile:
         return syntax.RuleFile(self.source, tuple(children))
@@ -286,7 +288,7 @@ def _explain(source: Source, fault: UnexpectedInput) -> Finding:
             return _unsupported(what.format(match.group()), Span(source, start, match.end()))
     if text[start] == '"':
         return error("K801", "a string does not end on its line", span)
-    if token is None or isinstance(fault, UnexpectedCharacters):
+    if token is None or not isinstance(fault, UnexpectedToken):
         return error("K801", f"the character `{text[start]}` has no place here", span)
     return _explain_token(before, token, span, frozenset(fault.expected))
 

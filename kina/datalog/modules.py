@@ -165,7 +165,9 @@ def _not_text(name: str, offset: int, at: Span | None) -> Finding:
 
 
 def _shown(path: Path, search: Sequence[Path]) -> str:
-    """The name of a file in messages: folder of the rule path and the way from there, else as the user wrote it."""
+    """The name of a file in messages: folder of the rule path and the way from there, else as the user
+    wrote it.
+    """
     real = path.resolve()
     for place in search:
         folder = place.resolve()

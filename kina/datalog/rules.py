@@ -43,7 +43,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One clause with ground relation names. `id` is its index in `Rulebook.rules`, `name` is `@[rule]` or ""."""
+    """One clause with ground relation names. `id` is its index in `Rulebook.rules`, `name` is
+    `@[rule]` or "".
+    """
 
     id: int
     name: str

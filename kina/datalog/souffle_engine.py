@@ -75,7 +75,8 @@ def solve_souffle(
 ) -> dict[str, list[Fact]]:
     """The tuples of each output relation; relations that no directive outputs are written for this run only.
 
-    `time_limit` is in seconds. Raises ProgramError (K812 division by zero, K815 time limit) and SetupError if the
+    `time_limit` is in seconds. Raises ProgramError (K812 division by zero, K815 time limit) and SetupError if
+    the
     process fails. The folder it works in is gone afterwards, however this ends.
     """
     relations = rulebook.relations
@@ -109,8 +110,7 @@ def _run(command: list[str], folder: Path, rulebook: Rulebook, time_limit: float
             command,
             cwd=folder,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             encoding="utf-8",
             errors="replace",
             timeout=time_limit,

@@ -13,7 +13,9 @@ Edges = Mapping[str, Mapping[str, bool]]
 
 
 def stratify(relations: Mapping[str, Relation], rules: Iterable[Rule]) -> tuple[tuple[str, ...], ...]:
-    """Groups of relations that depend on each other, lowest first; raises ProgramError (K809) at a bad cycle."""
+    """Groups of relations that depend on each other, lowest first; raises ProgramError (K809) at a bad
+    cycle.
+    """
     rules = tuple(rules)
     edges: dict[str, dict[str, bool]] = {name: {} for name in relations}
     for rule in rules:
@@ -35,7 +37,9 @@ def stratify(relations: Mapping[str, Relation], rules: Iterable[Rule]) -> tuple[
 
 
 def components(edges: Edges) -> tuple[tuple[str, ...], ...]:
-    """Strongly connected components, those that others depend on first (Tarjan 1972, with a stack of its own)."""
+    """Strongly connected components, those that others depend on first (Tarjan 1972, with a stack of
+    its own).
+    """
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     open_nodes: list[str] = []

@@ -25,7 +25,8 @@ from kina.datalog.syntax import (
 from kina.diagnostics.finding import Finding, Label, error
 from kina.source import Span
 
-#: A type as a path from what is underneath: `symbol/Value`. A constant fits every type of its base: `symbol/*`.
+#: A type as a path from what is underneath: `symbol/Value`. A constant fits every type of its base:
+#: `symbol/*`.
 TypePath = str
 
 
@@ -72,9 +73,9 @@ class _Scope:
         for _ in equalities:
             for equality in equalities:
                 for side, other in ((equality.left, equality.right), (equality.right, equality.left)):
-                    path = self._type(other)
-                    if isinstance(side, Variable) and side.name not in self.types and path is not None:
-                        self._narrow(side, path)
+                    found = self._type(other)
+                    if isinstance(side, Variable) and side.name not in self.types and found is not None:
+                        self._narrow(side, found)
 
     def use_body(self, body: tuple[Premise, ...]) -> None:
         for premise in body:
@@ -87,7 +88,9 @@ class _Scope:
                     self._compare(premise)
 
     def use_atom(self, atom: Atom, mode: str) -> None:
-        """In a head ("is") an argument is of the column's type; in a premise ("meets") one type holds the other."""
+        """In a head ("is") an argument is of the column's type; in a premise ("meets") one type holds
+        the other.
+        """
         relation = self.relations[atom.relation]
         for argument, path, column in zip(atom.arguments, self._columns(atom), relation.columns, strict=True):
             if isinstance(argument, Arithmetic):
@@ -141,7 +144,7 @@ class _Scope:
                 )
             )
             return
-        if have is None or _below(path, have) and not path.endswith("/*"):
+        if have is None or (_below(path, have) and not path.endswith("/*")):
             self.types[variable.name] = path
             self.places.setdefault(variable.name, variable.span)
 
