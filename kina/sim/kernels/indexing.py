@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -111,8 +112,9 @@ def scatter(
     moved = _update_rows(updates, window_dims, kept, windows, whole)
     rows, inside = _row_numbers(operand, shape, starts, chosen, windows, window_sizes)
     row_shape = tuple(operand.shape[d] for d in whole)
-    target = np.array(operand.transpose((*chosen, *whole))).reshape((-1, *row_shape))
-    parts = moved.reshape((-1, *row_shape))
+    row_count = prod(operand.shape[d] for d in chosen)
+    target = np.array(operand.transpose((*chosen, *whole))).reshape((row_count, *row_shape))
+    parts = moved.reshape((rows.size, *row_shape))
     if not inside.all():
         rows, parts = rows[inside], parts[inside]
     _apply(target, rows, parts, attributes.get("combiner", ""), combine)

@@ -45,8 +45,9 @@ def sort_by(operands: Sequence[Array], dim: int, before: Combine) -> list[Array]
     Element j comes before i if the comparator says so, or if it says neither and j stood first; the count of
     those is the place of i. Quadratic in the size of the dim, without a Python call for each comparison.
     """
-    rows = [np.moveaxis(x, dim, -1).reshape(-1, x.shape[dim]) for x in operands]
-    count, size = rows[0].shape
+    size = operands[0].shape[dim]
+    count = operands[0].size // max(size, 1)
+    rows = [np.moveaxis(x, dim, -1).reshape(count, size) for x in operands]
     results = [np.empty_like(x) for x in rows]
     step = max(1, _MATRIX_LIMIT // max(1, size * size))
     earlier = np.arange(size)[None, :] < np.arange(size)[:, None]

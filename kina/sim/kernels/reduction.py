@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
@@ -88,8 +89,9 @@ def reduce_by(
     """
     kept = tuple(d for d in range(operands[0].ndim) if d not in dims)
     shape = tuple(operands[0].shape[d] for d in kept)
-    rows = [x.transpose((*dims, *kept)).reshape((-1, *shape)) for x in operands]
-    width = rows[0].shape[0]
+    # not -1: a size of 0 elsewhere would leave it open
+    width = prod(operands[0].shape[d] for d in dims)
+    rows = [x.transpose((*dims, *kept)).reshape((width, *shape)) for x in operands]
     while width > 1:
         half = width // 2
         joined = combine([*(x[:half] for x in rows), *(x[half : 2 * half] for x in rows)])
