@@ -1,8 +1,9 @@
 """Literate snapshots: Markdown files with a program or the name of a sample, and the message as printed.
 
-A section begins with a `##` heading. Its `kina` block is the program, `case.kina`; without one the
-heading names a finding of `tests.diagnostics.samples`. Every other block is an expected text; its
-info string names the format and, for text, the width: `text 80`, `concise`, `github`.
+A section begins with a `##` heading. Its `kina` block is the program, `case.kina`. Without one, the
+heading is an error code, of whose page the wrong program is taken, or it names a finding of
+`tests.diagnostics.samples`. Every other block is an expected text; its info string names the format
+and, for text, the width: `text 80`, `concise`, `github`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from pathlib import Path
 from kina.diagnostics.concise import render_concise
 from kina.diagnostics.finding import Finding
 from kina.diagnostics.github import render_github
+from kina.diagnostics.pages import all_pages, page
 from kina.diagnostics.style import Style
 from kina.diagnostics.text import render_text
 from kina.pipeline import Options, check
 from kina.source import Source
+from tests.diagnostics.page_programs import findings_of
 from tests.diagnostics.samples import SAMPLES
 
 _BLOCK = re.compile(r"^````?`?(\w+)( [\w ]+)?\n(.*?)^````?`?$", re.S | re.M)
 _FOLDER = Path(__file__).parent / "diagnostics"
+_MESSAGES = _FOLDER / "messages.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +50,12 @@ class Snapshot:
         return render(self.form, self._findings())
 
     def _findings(self) -> Sequence[Finding]:
-        if self.program is None:
+        if self.program is not None:
+            return check(Source("case.kina", self.program), Options(solver="clingo")).findings
+        if self.heading in SAMPLES:
             return SAMPLES[self.heading]()
-        return check(Source("case.kina", self.program), Options(solver="clingo")).findings
+        known = page(self.heading)
+        return findings_of(known, known.wrong)
 
 
 def render(form: str, findings: Sequence[Finding]) -> str:
@@ -76,8 +83,8 @@ def snapshots() -> Iterator[Snapshot]:
 def _of_file(file: Path) -> Iterator[Snapshot]:
     text = file.read_text(encoding="utf-8")
     headings = list(re.finditer(r"^## (.+)$", text, re.M))
-    ends = [heading.start() for heading in headings[1:]] + [len(text)]
-    for heading, end in zip(headings, ends, strict=True):
+    ends = [*(heading.start() for heading in headings[1:]), len(text)]
+    for heading, end in zip(headings, ends, strict=False):
         program = None
         for block in _BLOCK.finditer(text, heading.end(), end):
             if block[1] == "kina":
@@ -87,11 +94,31 @@ def _of_file(file: Path) -> Iterator[Snapshot]:
             yield Snapshot(file, heading[1].strip(), form, block.start(3), block.end(3), program)
 
 
+def codes_without_message() -> list[str]:
+    """The codes with programs whose message is not recorded; the simulator's need a run."""
+    recorded = {snapshot.heading for snapshot in snapshots()}
+    pages = (known for known in all_pages() if known.wrong and known.code[1] != "7")
+    return [known.code for known in pages if known.code not in recorded]
+
+
+def _add_new_codes() -> list[str]:
+    """Give each new code a section with an empty message, in order of the codes."""
+    new = codes_without_message()
+    if not new:
+        return []
+    text = _MESSAGES.read_text(encoding="utf-8")
+    head, *sections = re.split(r"^(?=## K)", text, flags=re.M)
+    sections += [f"## {code}\n\n```text\n```\n\n" for code in new]
+    sections = [section.rstrip() + "\n\n" for section in sorted(sections)]
+    _MESSAGES.write_text(head + "".join(sections).rstrip() + "\n", encoding="utf-8")
+    return [f"{_MESSAGES.name}: {code} is new" for code in new]
+
+
 def accept() -> list[str]:
     """Write what is printed now into the files; the places that changed. Never in CI."""
     if os.environ.get("CI"):
         raise SystemExit("snapshots are not accepted in CI")
-    changed = []
+    changed = _add_new_codes()
     for snapshot in reversed(list(snapshots())):
         new = snapshot.actual()
         if new == snapshot.expected:

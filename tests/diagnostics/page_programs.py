@@ -1,0 +1,70 @@
+"""Running the programs of the pages of error codes, whatever language they are in."""
+
+from __future__ import annotations
+
+from kina.datalog.engine import solve
+from kina.datalog.modules import parse_text
+from kina.diagnostics.finding import Finding, ProgramError
+from kina.diagnostics.pages import Block, Page
+from kina.mlir.reader import read_module
+from kina.mlir.verify import verify
+from kina.paths import rules_path
+from kina.pipeline import Options, build, check
+from kina.report.lock import compare
+from kina.source import Source
+
+#: Families whose mistakes are found before the rules run.
+EARLY = frozenset("014")
+
+
+def findings_of(page: Page, blocks: tuple[Block, ...]) -> tuple[Finding, ...]:
+    """All findings that the blocks of a page give."""
+    match [block.language for block in blocks]:
+        case ["kina"]:
+            return early(blocks[0].text) if page.code[1] in EARLY else checked(blocks[0].text)
+        case ["kina", "lock"]:
+            return _locked(*(block.text for block in blocks))
+        case ["prolog"]:
+            return _rules(blocks[0].text)
+        case ["mlir"]:
+            return _module(blocks[0].text)
+        case languages:
+            raise AssertionError(f"a page has blocks {languages}")
+
+
+def early(text: str) -> tuple[Finding, ...]:
+    """The findings of a program before the rules run."""
+    try:
+        build(Source("page.kina", text), Options())
+    except ProgramError as problem:
+        return problem.findings
+    return ()
+
+
+def checked(text: str) -> tuple[Finding, ...]:
+    """The findings of a whole check."""
+    return check(Source("page.kina", text), Options(solver="clingo")).findings
+
+
+def _locked(text: str, lock: str) -> tuple[Finding, ...]:
+    result = check(Source("page.kina", text), Options(solver="clingo"))
+    assert result.program is not None
+    assert result.decisions is not None
+    difference = compare(result.program, result.decisions, lock, "page.lock")
+    return (*result.findings, *([difference] if difference else []))
+
+
+def _rules(text: str) -> tuple[Finding, ...]:
+    try:
+        solve("clingo", parse_text(text, "page.dl", (rules_path(),)), {})
+    except ProgramError as problem:
+        return problem.findings
+    return ()
+
+
+def _module(text: str) -> tuple[Finding, ...]:
+    try:
+        verify(read_module(Source("page.mlir", text)))
+    except ProgramError as problem:
+        return problem.findings
+    return ()
