@@ -5,12 +5,12 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
-from tests import literate
+from tests import literate, readme
 
 
 def main() -> None:
     """Rewrite snapshots and documents, and say which snapshots changed."""
-    for place in literate.accept():
+    for place in [*literate.accept(), *readme.accept()]:
         print(f"accepted {place}")
     runpy.run_path(str(Path(__file__).parent.parent / "docs" / "make.py"), run_name="__main__")
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import runpy
-import shutil
-from pathlib import Path
 
 import pytest
 
-from tests.command import kina_command
+from tests import readme
+from tests.command import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = readme.FILE.read_text(encoding="utf-8")
 
 
 def test_errors_md_is_current() -> None:
@@ -29,29 +27,13 @@ def test_each_dependency_has_its_reason() -> None:
         assert f"| `{name}` |" in reasons, name
 
 
-def _block(language: str) -> str:
-    found = re.search(rf"^```{language}\n(.*?)^```$", README, re.S | re.M)
-    assert found is not None
-    return found[1]
+def test_the_start_of_the_readme_is_what_happens() -> None:
+    assert len(readme.block("kina", README)[1].splitlines()) == 5
+    assert readme.block("console", README)[1] == readme.start(), "run `make accept`"
 
 
-def test_the_start_of_the_readme_works(tmp_path: Path) -> None:
-    program = _block("kina")
-    assert len(program.splitlines()) == 5
-    (tmp_path / "start.kina").write_text(program, encoding="utf-8")
-    (line,) = [line for line in _block("console").splitlines() if line.startswith("$ ")]
-    name, *arguments = line[2:].split()
-    assert name == "kina"
-    done = kina_command(*arguments, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == _block("console").split("\n", 1)[1]
-
-
-def test_the_message_of_the_readme_is_real(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "examples" / "conflict.kina", tmp_path / "conflict.kina")
-    done = kina_command("check", "conflict.kina", cwd=tmp_path)
-    assert done.returncode == 1
-    assert _block("text") in done.stderr
+def test_the_message_of_the_readme_is_real() -> None:
+    assert readme.block("text", README)[1] == readme.message(), "run `make accept`"
 
 
 @pytest.mark.parametrize("target", ["demo", "test", "test-deep", "lint", "bench", "accept"])
