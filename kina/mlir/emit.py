@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from kina.frontend.ir import Op, Program
-from kina.mlir.emit_layout import Grid
+from kina.mlir.grid import Grid
 from kina.mlir.emit_lines import Lines, Tensor
 from kina.mlir.emit_moves import Mover
 from kina.mlir.emit_ops import STABLEHLO, Emit, Site

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kina.mlir.emit_layout import Grid
+from kina.mlir.grid import Grid
 from kina.mlir.emit_lines import Lines, Tensor
 from kina.mlir.emit_text import FLOATS, matrix, string
 from kina.plan.decisions import Layout, Step

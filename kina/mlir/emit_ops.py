@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import cast
 
 from kina.frontend.ir import Attribute, Op
-from kina.mlir.emit_layout import Grid
+from kina.mlir.grid import Grid
 from kina.mlir.emit_lines import Line, Lines, Tensor
 from kina.mlir.emit_moves import Mover, combiner, identity
 from kina.mlir.emit_text import ELEMENTS, FLOATS, array, flags, number, numbers
