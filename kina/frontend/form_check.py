@@ -23,11 +23,14 @@ from kina.frontend.ast import (
     Repeat,
     Values,
 )
+from kina.frontend.autodiff import GRADIENT_FORMS
 from kina.frontend.form_static import STATIC
 from kina.frontend.former import Definition, Globals
 from kina.frontend.forms import FORMS, WORDS
 from kina.frontend.suggest import did_you_mean
 
+#: Findings about uncalled functions after which no more of these are looked at.
+_FINDINGS = 50
 _LITERALS = frozenset({"true", "false"}) | WORDS
 
 
@@ -49,6 +52,8 @@ def check_uncalled(visible: Globals, uncalled: Iterable[Definition]) -> list[Fin
         walk = _Walk(visible)
         _function(walk, definition.function)
         findings.extend(walk.findings)
+        if len(findings) >= _FINDINGS:
+            return findings
         calls[definition.function.name.name] = walk.calls
     findings.extend(_cycles(calls, visible))
     return findings
@@ -142,9 +147,8 @@ def _apply(walk: _Walk, expr: Apply) -> None:
     functions = walk.visible.functions
     if expr.head in functions:
         walk.calls.setdefault(expr.head, expr)
-    elif expr.head == "grad":
-        # Its first argument is the name of a function, not a value.
-        _all(walk, expr.args[1:])
+    elif expr.head in GRADIENT_FORMS:
+        _gradient_form(walk, expr)
         return
     elif expr.head not in FORMS and expr.head not in STATIC:
         helps = did_you_mean(expr.head, [*functions, *FORMS, *STATIC])
@@ -152,6 +156,22 @@ def _apply(walk: _Walk, expr: Apply) -> None:
         walk.findings.append(error("K011", message, expr.head_span, helps=helps))
     _all(walk, expr.args)
     _all(walk, [keyword.value for keyword in expr.keywords])
+
+
+def _gradient_form(walk: _Walk, expr: Apply) -> None:
+    """A form that differentiates: one of its arguments may name a function, and `:wrt` names parameters."""
+    place = GRADIENT_FORMS[expr.head]
+    for position, arg in enumerate(expr.args):
+        if position != place:
+            _expr(walk, arg)
+        elif isinstance(arg, Ref) and arg.name in walk.visible.functions:
+            walk.calls.setdefault(arg.name, expr)
+        else:
+            known = walk.visible.functions
+            helps = did_you_mean(arg.name, known) if isinstance(arg, Ref) else ()
+            walk.findings.append(error("K011", f"`{arg.span.text}` is no function", arg.span, helps=helps))
+    of_function = place == 0
+    _all(walk, [each.value for each in expr.keywords if not (of_function and each.name == "wrt")])
 
 
 def _cycles(calls: Mapping[str, Mapping[str, Apply]], visible: Globals) -> list[Finding]:
