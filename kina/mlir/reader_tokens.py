@@ -33,11 +33,9 @@ class Cursor:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.texts: list[str] = []
-        self.starts: list[int] = []
-        for match in _TOKEN.finditer(source.text):
-            self.texts.append(match[1])
-            self.starts.append(match.start(1))
+        found = list(_TOKEN.finditer(source.text))
+        self.texts = [match[1] for match in found]
+        self.starts = [match.start(1) for match in found]
         self.texts.append("")
         self.starts.append(len(source.text.rstrip()))
         self.pos = 0

@@ -13,6 +13,7 @@ from kina.sim.dtypes import Array
 from kina.sim.faults import Faults
 from kina.sim.prepare import Plan, Prepared, Step
 from kina.sim.rendezvous import Rendezvous
+from kina.sim.reuse import apply
 from kina.sim.trace import Event
 
 
@@ -86,7 +87,9 @@ def _perform(device: Device, step: Step, slots: list[Array | None]) -> None:
         return
     operands = [_filled(slots[number]) for number in step.operands]
     results: Sequence[Array]
-    if step.kernel is not None:
+    if step.places:
+        results = (apply(step.op.kind, operands, step.places),)
+    elif step.kernel is not None:
         results = step.kernel(operands, step.attributes)
     elif step.collective is not None:
         result, device.waited = run_collective(device.number, step.collective, operands[0], device.mesh)

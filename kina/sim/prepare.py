@@ -12,6 +12,7 @@ from kina.sim.collectives import Collective, prepare_collective
 from kina.sim.dtypes import Array
 from kina.sim.kernels import KERNELS, Kernel
 from kina.sim.regions import prepared_attributes
+from kina.sim.reuse import candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Step:
     dead: tuple[int, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
     kernel: Kernel | None = None
+    #: operands that the result may overwrite, if nobody else holds them
+    places: tuple[int, ...] = ()
     value: Array | None = None
     collective: Collective | None = None
     branches: tuple[Plan, ...] = ()
@@ -107,7 +110,15 @@ def _step(function: Function, op: Op, dead: tuple[int, ...], module: Module) -> 
         # made once for all devices; nobody writes into an array that others hold
         value = _made(op, kernel, attributes)
         return Step(op, op.operands, op.results, dead, attributes, value=value)
-    return Step(op, op.operands, op.results, dead, attributes, kernel=kernel)
+    places = _places(function, op, dead)
+    return Step(op, op.operands, op.results, dead, attributes, kernel=kernel, places=places)
+
+
+def _places(function: Function, op: Op, dead: tuple[int, ...]) -> tuple[int, ...]:
+    if len(op.results) != 1:
+        return ()
+    types = [function.values[number].type for number in op.operands]
+    return candidates(op.kind, op.operands, dead, types, function.values[op.results[0]].type)
 
 
 def _made(op: Op, kernel: Kernel, attributes: Mapping[str, Any]) -> Array:

@@ -12,6 +12,7 @@ from kina.diagnostics.finding import ProgramError, error
 from kina.frontend.ir import Op, Program
 from kina.sim.dtypes import DTYPES, Array, contiguous, dtype_name
 from kina.sim.kernels import KERNELS
+from kina.sim.reuse import apply, candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ def run_program(program: Program, inputs: Sequence[Array], wanted: Iterable[int]
             del values[number]
     with np.errstate(all="ignore"):
         for op in program.ops:
-            results = _execute(program, op, [values[number] for number in op.operands])
+            dying = [n for n in op.operands if last[n] == op.id and n not in kept]
+            results = _execute(program, op, [values[n] for n in op.operands], dying)
             values.update(zip(op.results, results, strict=True))
             for number in {*op.operands, *op.results}:
                 if last.get(number, op.id) == op.id and number not in kept:
@@ -62,11 +64,16 @@ def op_attributes(program: Program, op: Op) -> dict[str, Any]:
     return found
 
 
-def _execute(program: Program, op: Op, operands: list[Array]) -> tuple[Array, ...]:
+def _execute(program: Program, op: Op, operands: list[Array], dying: list[int]) -> tuple[Array, ...]:
     kernel = KERNELS.get(op.kind)
     if kernel is None:
         raise ProgramError(error("K704", f"there is no way to execute `{op.kind}`", op.span))
+    types = [program.type_of(number) for number in op.operands]
+    result = program.type_of(op.results[0]) if op.results else None
+    places = candidates(op.kind, op.operands, dying, types, result)
     try:
+        if places:
+            return (apply(op.kind, operands, places),)
         return kernel(operands, op_attributes(program, op))
     except MemoryError as raised:
         finding = error("K707", f"one device runs out of memory in `{op.kind}`", op.span, str(raised))

@@ -18,7 +18,14 @@ SPAN = Span(Source("p.kina", "(f)"), 0, 3)
 
 def program(builder: Builder, parameters: list[int], results: list[int]) -> Program:
     return Program(
-        Mesh(()), "f", tuple(builder.values), tuple(builder.ops), tuple(parameters), tuple(results), (), span=SPAN
+        Mesh(()),
+        "f",
+        tuple(builder.values),
+        tuple(builder.ops),
+        tuple(parameters),
+        tuple(results),
+        (),
+        span=SPAN,
     )
 
 
