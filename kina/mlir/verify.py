@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from kina.diagnostics.finding import Finding, Label, ProgramError, error
 from kina.mlir.ops import BINARY, UNARY
 from kina.mlir.syntax import COLLECTIVES, FLOATS, Block, Dense, Function, Module, Op, TensorType
+from kina.mlir.verify_basics import ShapeError
 from kina.mlir.verify_collectives import collective_type
-from kina.mlir.verify_shapes import ShapeError, infer, operand_types, result_types
+from kina.mlir.verify_shapes import infer, operand_types, result_types
 from kina.source import Span
 
 #: After this many findings the rest is left for the next attempt.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kina.mlir.groups import has_channel, listed_groups, listed_members
 from kina.mlir.syntax import Function, Module, Op, TensorType
-from kina.mlir.verify_shapes import ShapeError, in_range, operand_types
+from kina.mlir.verify_basics import ShapeError, in_range
+from kina.mlir.verify_shapes import operand_types
 
 
 def collective_type(op: Op, function: Function, module: Module) -> TensorType:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from kina.mlir.ops import BINARY, UNARY
 from kina.mlir.syntax import ELEMENT_BYTES, FLOATS, Function, Op, TensorType
+from kina.mlir.verify_basics import ShapeError, in_range
+from kina.mlir.verify_indexing import gather, scatter
 from kina.mlir.verify_windows import convolution, reduce_window
 
 Types = tuple[TensorType, ...]
-
-
-class ShapeError(Exception):
-    """An op breaks a rule: the code of the finding and its message."""
-
-    def __init__(self, message: str, code: str = "K606") -> None:
-        super().__init__(message)
-        self.message = message
-        self.code = code
 
 
 _FLOAT_ONLY = frozenset(
@@ -57,15 +50,6 @@ def operand_types(function: Function, op: Op) -> Types:
 
 def result_types(function: Function, op: Op) -> Types:
     return tuple(function.values[number].type for number in op.results)
-
-
-def in_range(kind: str, dims: Sequence[int], rank: int, what: str = "dim", unique: bool = True) -> None:
-    """Every dim is at least 0 and below `rank`, none occurs twice."""
-    for dim in dims:
-        if not 0 <= dim < rank:
-            raise ShapeError(f"`{kind}` names {what} {dim} of a tensor with {rank} dims", "K612")
-    if unique and len(set(dims)) != len(dims):
-        raise ShapeError(f"`{kind}` names a {what} twice in {list(dims)}", "K612")
 
 
 def infer(function: Function, op: Op) -> Types | None:
@@ -318,64 +302,6 @@ def _convolution(types: Types, a: Mapping[str, Any], results: Types) -> Types:
     return (TensorType(types[0].dtype, found),)
 
 
-def _vector_dim(kind: str, indices: TensorType, dim: int, wanted: int) -> tuple[int, ...]:
-    """The shape of the indices without the dim of the index vector, which has `wanted` numbers."""
-    if indices.dtype in FLOATS or indices.dtype == "i1":
-        raise ShapeError(f"`{kind}` takes indices that are whole numbers, not {indices}")
-    in_range(kind, (dim,), indices.rank + 1)
-    size = indices.shape[dim] if dim < indices.rank else 1
-    if size != wanted:
-        raise ShapeError(f"`{kind}` has index vectors of {size} numbers for {wanted} dims")
-    return tuple(n for d, n in enumerate(indices.shape) if d != dim)
-
-
-def _gather(types: Types, a: Mapping[str, Any], results: Types) -> Types:
-    operand, indices = types
-    batch = _vector_dim("gather", indices, a["index_vector_dim"], len(a["start_index_map"]))
-    in_range("gather", a["start_index_map"], operand.rank)
-    dropped = (*a["collapsed_slice_dims"], *a["operand_batching_dims"])
-    in_range("gather", dropped, operand.rank)
-    in_range("gather", a["start_indices_batching_dims"], indices.rank)
-    sizes = a["slice_sizes"]
-    if len(sizes) != operand.rank or any(not 0 <= n <= m for n, m in zip(sizes, operand.shape, strict=True)):
-        raise ShapeError(f"`gather` takes slices of sizes {list(sizes)} of {operand}", "K612")
-    if any(sizes[d] > 1 for d in dropped) or len(a["operand_batching_dims"]) != len(
-        a["start_indices_batching_dims"]
-    ):
-        raise ShapeError(
-            "`gather` drops a dim whose slice is larger than 1, or pairs batching dims unevenly", "K612"
-        )
-    offsets = [sizes[d] for d in range(operand.rank) if d not in dropped]
-    rank = len(batch) + len(offsets)
-    in_range("gather", a["offset_dims"], rank)
-    if len(a["offset_dims"]) != len(offsets):
-        raise ShapeError(
-            f"`gather` has {len(a['offset_dims'])} offset dims for slices with {len(offsets)}", "K612"
-        )
-    rows, slices = iter(batch), iter(offsets)
-    shape = tuple(next(slices) if d in a["offset_dims"] else next(rows) for d in range(rank))
-    return (TensorType(operand.dtype, shape),)
-
-
-def _scatter(types: Types, a: Mapping[str, Any], results: Types) -> Types:
-    if len(types) != 3:
-        raise ShapeError(f"`scatter` of one operand takes 3 tensors, not {len(types)}")
-    operand, indices, updates = types
-    batch = _vector_dim("scatter", indices, a["index_vector_dim"], len(a["scatter_dims_to_operand_dims"]))
-    in_range("scatter", a["scatter_dims_to_operand_dims"], operand.rank)
-    dropped = (*a["inserted_window_dims"], *a["input_batching_dims"])
-    in_range("scatter", dropped, operand.rank)
-    in_range("scatter", a["update_window_dims"], updates.rank)
-    windows = a["update_window_dims"]
-    kept = [d for d in range(operand.rank) if d not in dropped]
-    rows = tuple(n for d, n in enumerate(updates.shape) if d not in windows)
-    if len(windows) != len(kept) or rows != batch or updates.dtype != operand.dtype:
-        raise ShapeError(f"`scatter` cannot put {updates} into {operand} at {indices}")
-    if any(updates.shape[w] > operand.shape[d] for w, d in zip(windows, kept, strict=True)):
-        raise ShapeError(f"`scatter` has a window in {updates} that is larger than {operand}")
-    return (operand,)
-
-
 def _sort(types: Types, a: Mapping[str, Any], results: Types) -> Types:
     if not types or any(type_.shape != types[0].shape for type_ in types):
         raise ShapeError("`sort` takes tensors of one shape")
@@ -414,8 +340,8 @@ _RULES: Mapping[str, Callable[[Types, Mapping[str, Any], Types], Types]] = Mappi
         "reduce_window": _reduce_window,
         "dot_general": _dot_general,
         "convolution": _convolution,
-        "gather": _gather,
-        "scatter": _scatter,
+        "gather": gather,
+        "scatter": scatter,
         "sort": _sort,
         "optimization_barrier": _barrier,
         "partition_id": _number,

@@ -37,7 +37,8 @@ def all_reduce(name: str, operand: str, number: int, groups: str) -> str:
     each = 4 // rows
     return (
         f'{name} = "stablehlo.all_reduce"({operand}) <{{{channel(number)}, '
-        f"replica_groups = dense<{groups}> : tensor<{rows}x{each}xi64>, use_global_device_ids}}> {REGION} : (tensor<4xf32>) -> tensor<4xf32>"
+        f"replica_groups = dense<{groups}> : tensor<{rows}x{each}xi64>, "
+        f"use_global_device_ids}}> {REGION} : (tensor<4xf32>) -> tensor<4xf32>"
     )
 
 
