@@ -18,6 +18,8 @@ COMMANDS = {
     "check": "kina.commands.check",
     "explain": "kina.commands.explain",
     "facts": "kina.commands.facts",
+    "compile": "kina.commands.compile",
+    "run": "kina.commands.run",
     "rules": "kina.commands.rules",
     "doctor": "kina.commands.doctor",
 }

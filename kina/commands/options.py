@@ -57,6 +57,17 @@ def solver_option(command: Command) -> Command:
     )(command)
 
 
+def conflict_option(command: Command) -> Command:
+    """`--on-conflict`, what becomes of a conflict."""
+    return click.option(
+        "--on-conflict",
+        type=click.Choice(["error", "cost"]),
+        default="error",
+        show_default=True,
+        help="What a conflict is: an error, or settled by the cheaper plan and reported.",
+    )(command)
+
+
 def options_from(values: dict[str, Any]) -> Options:
     """The pipeline's options out of a command's parameters."""
     names = ("solver", "mesh", "entry", "on_conflict", "strict")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kina.diagnostics.text import help_numbers
@@ -25,7 +26,6 @@ def render_json(result: Result, timings: bool = False) -> str:
 def report(result: Result, timings: bool = False) -> dict[str, Any]:
     """The result as plain data. A check that stopped early has no tensors, collectives or solver."""
     program, decisions = result.program, result.decisions
-    numbers = help_numbers(result.findings)
     solver = {"name": "", "version": ""}
     if decisions is not None:
         solver = {"name": decisions.solver_name, "version": decisions.solver_version}
@@ -39,7 +39,7 @@ def report(result: Result, timings: bool = False) -> dict[str, Any]:
         "collectives": [_collective(program, one) for one in decisions.collectives]
         if program and decisions
         else [],
-        "findings": [_finding(f, index, numbers) for index, f in enumerate(result.findings)],
+        "findings": findings_json(result.findings),
         "cost_bytes": decisions.cost_bytes if decisions else 0,
         "peak_bytes": decisions.peak_bytes if decisions else 0,
         "solver": solver,
@@ -47,6 +47,12 @@ def report(result: Result, timings: bool = False) -> dict[str, Any]:
     if timings:
         out["timings_ms"] = {name: round(spent, 3) for name, spent in result.timings}
     return out
+
+
+def findings_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Findings as they stand in every JSON report."""
+    numbers = help_numbers(findings)
+    return [_finding(finding, index, numbers) for index, finding in enumerate(findings)]
 
 
 def _tensors(program: Program, decisions: Decisions) -> list[dict[str, Any]]:

@@ -1,0 +1,244 @@
+"""`kina run`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kina.commands.options import conflict_option, options_from, program_options, solver_option
+from kina.commands.show import show_findings
+from kina.diagnostics.finding import Finding, ProgramError, SetupError
+from kina.output import write_stdout
+from kina.pipeline import check, open_source
+from kina.progress import progress
+
+if TYPE_CHECKING:
+    from kina.frontend.ir import Program
+    from kina.run.report import Estimate
+    from kina.run.session import Session, StepReport
+    from kina.source import Source
+
+_EPILOG = """\b
+Examples:
+  kina run model.kina --verify
+  kina run train.kina --steps 3 --seed 1
+  kina run model.mlir --inputs in.npz --outputs out.npz
+  kina run model.kina --trace trace.json        for chrome://tracing or Perfetto
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
+@click.option("--devices", type=click.IntRange(1), metavar="N", help="How many devices; the mesh says it too.")
+@click.option("--steps", type=click.IntRange(1), default=1, show_default=True, help="How many steps.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of drawn inputs.")
+@click.option("--inputs", metavar="F.npz", type=click.Path(), help="Inputs by name, in place of drawn ones.")
+@click.option("--outputs", metavar="F.npz", type=click.Path(), help="Where the last step's results go.")
+@click.option("--per-device", is_flag=True, help="Write each device's part as NAME@DEVICE, not assembled.")
+@click.option("--verify", is_flag=True, help="Compare with the same program on one device.")
+@click.option(
+    "--engine",
+    type=click.Choice(["sim", "xla"]),
+    default="sim",
+    show_default=True,
+    help="What executes the module.",
+)
+@click.option("--trace", metavar="F.json", type=click.Path(), help="Write Chrome trace events.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@solver_option
+@program_options
+@conflict_option
+def run(file: str, **values: Any) -> int:
+    """Run a program, or a module that was compiled before, on a simulated mesh."""
+    try:
+        prepared = _prepare(file, values)
+    except ProgramError as problem:
+        return _failed(file, problem.findings, values["form"])
+    if prepared is None:
+        return 1
+    with_text = values["form"] == "text"
+    from kina.run import report
+
+    if with_text:
+        write_stdout(report.head(file, prepared.session, prepared.estimate))
+    try:
+        _run(prepared.session, with_text)
+    except ProgramError as problem:
+        return _failed(file, problem.findings, values["form"])
+    found = [finding for each in prepared.session.reports for finding in each.findings]
+    _write(prepared.session, values)
+    if with_text:
+        write_stdout(report.tail(prepared.session))
+        show_findings((*prepared.findings, *found)) if found or prepared.findings else None
+    else:
+        write_stdout(report.as_json(file, prepared.session, prepared.estimate, (*prepared.findings, *found)))
+    return 1 if found else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    session: Session
+    estimate: Estimate
+    findings: tuple[Finding, ...]
+
+
+def _failed(file: str, findings: Sequence[Finding], form: str) -> int:
+    """Print findings of a program that was not run to its end."""
+    if form == "text":
+        show_findings(findings)
+        return 1
+    import json
+
+    from kina.report.as_json import findings_json
+
+    write_stdout(json.dumps({"version": 1, "ok": False, "file": file, "findings": findings_json(findings)}) + "\n")
+    return 1
+
+
+def _prepare(file: str, values: dict[str, Any]) -> _Prepared | None:
+    """The session of a run, up to its first step; None if the program was checked and refused."""
+    from kina.mlir.reader import read_module
+    from kina.mlir.verify import verify
+    from kina.source import Source
+
+    with progress() as say:
+        say(f"{file}: read")
+        source = open_source(file)
+        if _is_module(source):
+            program, findings = None, ()
+            _refuse_for_module(values)
+            text = source
+        else:
+            result = check(source, options_from(values), lambda stage: say(f"{file}: {stage}"))
+            if not result.ok:
+                raise ProgramError(*result.findings)
+            assert result.program is not None
+            assert result.decisions is not None
+            from kina.mlir.emit import emit
+
+            program, findings = result.program, result.findings
+            say(f"{file}: emit")
+            text = Source(f"{source.name}.mlir", emit(program, result.decisions))
+        module = read_module(text)
+        verify(module)
+        return _session(module, program, findings, values)
+
+
+def _is_module(source: Source) -> bool:
+    return source.name.endswith(".mlir") or (source.name == "<stdin>" and source.text.lstrip().startswith("module"))
+
+
+def _refuse_for_module(values: dict[str, Any]) -> None:
+    if values["verify"]:
+        raise SetupError(
+            "`--verify` compares with the program that a module was compiled from, and a module does not hold it",
+            "run the `.kina` file",
+        )
+    for name in ("mesh", "entry"):
+        if values[name]:
+            raise SetupError(f"`--{name}` is about programs, and a module is compiled already")
+
+
+def _session(
+    module: Any, program: Program | None, findings: tuple[Finding, ...], values: dict[str, Any]
+) -> _Prepared:
+    from kina.run.inputs import Draw, from_arrays, read_npz
+    from kina.run.ports import signature
+    from kina.run.report import Estimate
+    from kina.run.session import Session
+
+    if values["devices"] not in (None, module.devices):
+        raise SetupError(f"`--devices {values['devices']}` contradicts the mesh, which has {module.devices} devices")
+    spans = {value.name: value.span for value in program.values} if program is not None else None
+    ports = signature(module, spans)
+    given = None
+    if values["inputs"]:
+        arrays = read_npz(values["inputs"])
+        given = from_arrays(arrays, ports.arguments, ports.devices, values["inputs"])
+    estimate = Estimate(*_memory(module, program if values["verify"] else None))
+    session = Session(
+        ports,
+        _executor(values["engine"], module),
+        Draw(values["seed"]),
+        values["steps"],
+        given,
+        program if values["verify"] else None,
+        bool(values["trace"]),
+    )
+    return _Prepared(session, estimate, findings)
+
+
+def _memory(module: Any, program: Program | None) -> tuple[int, int, int]:
+    """Bytes in all devices, in each, and in the one-device run; ProgramError K707 if there is not enough."""
+    from kina.plan.memory import peak_bytes
+    from kina.sim.memory import available_bytes, check_memory
+
+    available = available_bytes()
+    whole = check_memory(module, available)
+    one = 0
+    if program is not None:
+        one = peak_bytes(program, tuple(((),) * value.type.rank for value in program.values), ())
+        if available is not None and max(one, whole) > available:
+            from kina.diagnostics.finding import error
+
+            raise ProgramError(
+                error("K707", f"the one-device run needs about {one:,} bytes; {available:,} are free", program.span)
+            )
+    return whole, whole // module.devices, one
+
+
+def _executor(engine: str, module: Any) -> Any:
+    if engine == "sim":
+        from kina.run.session import simulated
+        from kina.sim.prepare import prepare
+
+        return simulated(prepare(module))
+    from kina.run.xla import executor
+
+    return executor(module)
+
+
+def _run(session: Session, with_text: bool) -> None:
+    """All steps; a bar on a terminal, a line for each step that has something to say."""
+    from kina.run.report import step_line
+
+    def line(report: StepReport) -> str:
+        return step_line(report, session.steps) + "\n"
+
+    if not (session.steps > 1 and sys.stderr.isatty()):
+        session.run(lambda report: write_stdout(line(report)) if with_text else None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("steps"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=session.steps)
+
+        def said(report: StepReport) -> None:
+            numbers = "  ".join(f"{name} {value:.6g}" for name, value in report.numbers)
+            bar.update(task, advance=1, description=numbers.replace("[", "\\["))
+            if with_text:
+                write_stdout(line(report))
+
+        session.run(said)
+
+
+def _write(session: Session, values: dict[str, Any]) -> None:
+    """The results of the last step and the trace, where they are asked for."""
+    if values["outputs"]:
+        from kina.run.outputs import write_outputs
+
+        write_outputs(values["outputs"], session, values["per_device"])
+    if values["trace"]:
+        import json
+
+        from kina.output import write_text
+        from kina.sim.trace import chrome_trace
+
+        write_text(Path(values["trace"]), json.dumps(chrome_trace(session.events)) + "\n")

@@ -1,0 +1,115 @@
+"""Where the inputs of a run come from: drawn by seed, or read from an `.npz` file."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kina.diagnostics.finding import Finding, Help, ProgramError, SetupError, error
+from kina.output import reason
+from kina.run.ports import RunPort
+from kina.sim.dtypes import BF16, DTYPES, Array, dtype_name, is_float
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Random values that depend on the seed, the step and the place of the argument only."""
+
+    seed: int
+
+    def generator(self, step: int, index: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, step, index])
+
+    def whole(self, port: RunPort, step: int, index: int) -> Array:
+        """A whole tensor for the argument number `index`.
+
+        Floats are normal, those of several dims scaled by 2 over the root of the largest dim, so that
+        products keep their size; whole numbers are below the argument's limit, or from 1 to 8.
+        """
+        rng = self.generator(step, index)
+        dtype = DTYPES[port.type.dtype]
+        if dtype == np.bool_:
+            return np.asarray(rng.random(port.shape) < 0.5)
+        if not is_float(dtype):
+            low, high = (0, port.below) if port.below is not None else (1, 9)
+            return rng.integers(low, high, port.shape).astype(dtype)
+        wide = np.float64 if dtype == np.float64 else np.float32
+        values = np.asarray(rng.standard_normal(port.shape, dtype=wide))
+        if len(port.shape) > 1:
+            values *= min(1.0, 2.0 / max(1.0, float(max(port.shape)) ** 0.5))
+        if port.positive:
+            np.abs(values, out=values)
+        return values.astype(dtype, copy=False)
+
+
+def read_npz(path: str) -> dict[str, Array]:
+    """The arrays of a file by name. SetupError if it cannot be opened or is no `.npz` file."""
+    try:
+        with np.load(Path(path), allow_pickle=False) as data:
+            if not isinstance(data, np.lib.npyio.NpzFile):
+                raise SetupError(f"`{path}` is no `.npz` file", "`numpy.savez` writes one")
+            return {name: data[name] for name in data.files}
+    except OSError as problem:
+        raise SetupError(f"`{path}` cannot be read: {reason(problem)}") from problem
+    except (ValueError, EOFError, zipfile.BadZipFile) as problem:
+        raise SetupError(f"`{path}` is no `.npz` file of plain arrays: {problem}") from problem
+
+
+def from_arrays(
+    arrays: Mapping[str, Array], ports: Sequence[RunPort], devices: int, file: str
+) -> list[Array | list[Array]]:
+    """For each argument its whole tensor, or one array per device if `NAME@0`, `NAME@1`, … are given.
+
+    ProgramError K701 that lists every argument whose array is missing or has another shape or dtype.
+    """
+    findings: list[Finding] = []
+    used: set[str] = set()
+    found: list[Array | list[Array]] = []
+    for port in ports:
+        if f"{port.name}@0" in arrays:
+            names = [f"{port.name}@{device}" for device in range(devices)]
+            used.update(names)
+            shape = port.type.shape
+            found.append([_taken(arrays, name, port, shape, file, findings) for name in names])
+            continue
+        name = port.name if port.name in arrays else port.name.rpartition(".")[2]
+        used.add(name)
+        found.append(_taken(arrays, name, port, port.shape, file, findings))
+    for name in sorted(set(arrays) - used):
+        findings.append(
+            error("K701", f"`{file}` has an array `{name}`, which is no argument", ports[0].span if ports else None)
+        )
+    if findings:
+        raise ProgramError(*findings)
+    return found
+
+
+def _taken(
+    arrays: Mapping[str, Array],
+    name: str,
+    port: RunPort,
+    shape: tuple[int, ...],
+    file: str,
+    findings: list[Finding],
+) -> Array:
+    """The array if it fits; otherwise a finding, and zeros that nobody will read."""
+    dtype = DTYPES[port.type.dtype]
+    array = arrays.get(name)
+    if array is None:
+        help_ = Help(f"arrays in the file: {', '.join(sorted(arrays)[:8]) or 'none'}")
+        findings.append(error("K701", f"`{file}` has no array `{port.name}`", port.span, helps=(help_,)))
+        return np.zeros((), dtype)
+    if dtype == BF16 and array.dtype == np.dtype("V2"):
+        array = array.view(BF16)  # NumPy writes types that it does not know as bare bytes
+    if array.shape != shape or array.dtype != dtype:
+        shown, wanted = _type(array.dtype, array.shape), _type(dtype, shape)
+        findings.append(error("K701", f"`{name}` of `{file}` is {shown}, not {wanted}", port.span))
+    return array
+
+
+def _type(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> str:
+    return f"{dtype_name(dtype)}[{','.join(map(str, shape))}]"

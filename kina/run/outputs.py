@@ -1,0 +1,46 @@
+"""Results of a run as an `.npz` file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from kina.diagnostics.finding import SetupError
+from kina.output import reason
+from kina.run.session import Session
+from kina.run.shards import assemble
+from kina.sim.dtypes import Array
+
+
+def arrays(session: Session, per_device: bool) -> dict[str, Array]:
+    """The results of the last step: whole under their names, or the parts of each device as NAME@DEVICE.
+
+    A result of unknown layout cannot be assembled and is always written in parts.
+    """
+    found: dict[str, Array] = {}
+    for index, port in enumerate(session.signature.results):
+        name = port.name if port.name not in found else f"{port.name}#{index}"
+        shards = [row[index] for row in session.outputs]
+        if per_device or not port.known:
+            found.update({f"{name}@{device}": part for device, part in enumerate(shards)})
+        else:
+            found[name] = assemble(session.signature.grid, port, shards)
+    return found
+
+
+def write_outputs(path: str, session: Session, per_device: bool) -> None:
+    """Write the file, whole or not at all. SetupError if it cannot be written."""
+    target = Path(path)
+    try:
+        handle, draft = tempfile.mkstemp(prefix=f".{target.name[:100]}-", suffix=".npz", dir=target.resolve().parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, **arrays(session, per_device))  # type: ignore[arg-type]
+            Path(draft).replace(target)
+        finally:
+            Path(draft).unlink(missing_ok=True)
+    except OSError as problem:
+        raise SetupError(f"cannot write `{path}`: {reason(problem)}") from problem

@@ -1,0 +1,191 @@
+"""What a run has to say, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kina.report.tables import size_text
+from kina.run.verify import FLOOR, TOLERANCE, Difference
+
+if TYPE_CHECKING:
+    from kina.diagnostics.finding import Finding
+    from kina.run.ports import RunPort
+    from kina.run.session import Session, StepReport
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Bytes alive at once in all devices, in one of them, and in the one-device run if there is one."""
+
+    whole: int
+    each: int
+    one: int = 0
+
+
+def head(file: str, session: Session, estimate: Estimate) -> str:
+    """What is printed before the run."""
+    axes = ", ".join(f"{axis.name}={axis.size}" for axis in session.signature.grid.mesh.axes)
+    devices = session.signature.devices
+    lines = [
+        f"{file} on mesh {axes} ({devices} {'device' if devices == 1 else 'devices'})",
+        f"memory estimate  {size_text(estimate.whole)}; {estimate.each:,} on each device",
+    ]
+    if estimate.one:
+        lines.append(f"one-device run   {size_text(estimate.one)}")
+    return "\n".join(lines) + "\n"
+
+
+def step_line(report: StepReport, steps: int) -> str:
+    """`step 2 of 3  loss 9.1234  0.8 s`."""
+    numbers = "  ".join(f"{name} {value:.6g}" for name, value in report.numbers)
+    return f"step {report.number + 1} of {steps}  {numbers}{'  ' if numbers else ''}{report.seconds:.3f} s"
+
+
+def tail(session: Session) -> str:
+    """What is printed after the run: results, comparison, collectives."""
+    blocks = [_results(session)]
+    if session.program is not None:
+        blocks.append(_comparison(session.reports))
+    blocks.append(_collectives(session))
+    return "\n".join("\n".join(block) + "\n" for block in blocks if block)
+
+
+def port_type(port: RunPort) -> str:
+    """The type as people read it: `f32[8@data,64]{sum model}`."""
+    sizes = []
+    for size, axes in zip(port.shape, port.layout, strict=True):
+        names = axes[0] if len(axes) == 1 else f"({','.join(axes)})"
+        sizes.append(f"{size}@{names}" if axes else str(size))
+    pending = "".join(f"{{{reduction} {axis}}}" for axis, reduction in port.pending)
+    dtype = "bool" if port.type.dtype == "i1" else port.type.dtype
+    return f"{dtype}[{','.join(sizes)}]{pending}"
+
+
+def _results(session: Session) -> list[str]:
+    rows = [("result", "type", "")]
+    for port in session.signature.results:
+        said = "left pending: assembled by completing it" if port.pending else ""
+        if not port.known:
+            said = "of unknown layout: shown as it is on each device"
+        rows.append((port.name, port_type(port), said))
+    return table(rows) if len(rows) > 1 else []
+
+
+def _comparison(reports: Sequence[StepReport]) -> list[str]:
+    """The worst element of all steps, by share of its tolerance."""
+    pairs = [(report, each) for report in reports for each in report.differences]
+    if not pairs:
+        return ["compared with one device: nothing is returned"]
+    report, worst = max(pairs, key=lambda pair: pair[1].share)
+    wrong = sum(not each.ok for _, each in pairs)
+    count = len(pairs)
+    verdict = f"{wrong} of {count} results differ" if wrong else f"all {count} results equal"
+    lines = [f"compared with one device: {verdict}"]
+    if worst.share > 0:
+        lines.append(
+            f"worst difference {worst.difference:.3g} in `{worst.name}` at {list(worst.index)} on device "
+            f"{worst.device} in step {report.number + 1}: {worst.simulated:.9g}, not {worst.expected:.9g} "
+            f"({worst.share:.1%} of the tolerance)"
+        )
+    used = sorted({each.dtype for _, each in pairs})
+    lines.append(f"tolerance: {_tolerances(used)}")
+    nans = sum(each.nans for _, each in pairs)
+    if nans:
+        lines.append(f"{nans:,} {'element is' if nans == 1 else 'elements are'} NaN in both, which counts as equal")
+    return lines
+
+
+def _tolerances(dtypes: Sequence[str]) -> str:
+    said = [f"{dtype} {TOLERANCE[dtype]:g}" for dtype in dtypes if dtype in TOLERANCE]
+    exact = [dtype for dtype in dtypes if dtype not in TOLERANCE]
+    parts = []
+    if said:
+        parts.append(f"{', '.join(said)} of the largest magnitude in the tensor (at least {FLOOR:g})")
+    if exact:
+        parts.append(f"{', '.join(exact)} exact")
+    return "; ".join(parts)
+
+
+def _collectives(session: Session) -> list[str]:
+    usage = session.usage()
+    if not usage:
+        return ["no collectives"]
+    rows: list[tuple[str, ...]] = [("collective", "count", "bytes", "time", "waiting")]
+    rows += [
+        (row.kind, f"{row.count:,}", f"{row.bytes:,}", f"{row.seconds:.4f} s", f"{row.waiting_share:.1%}")
+        for row in usage
+    ]
+    return table(rows)
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns under their heads."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def as_json(file: str, session: Session, estimate: Estimate, found: Sequence[Finding]) -> str:
+    """One JSON object; keys are only ever added."""
+    from kina.report.as_json import findings_json
+
+    out: dict[str, Any] = {
+        "version": VERSION,
+        "ok": not any(finding.severity == "error" for finding in found),
+        "file": file,
+        "mesh": [{"axis": axis.name, "size": axis.size} for axis in session.signature.grid.mesh.axes],
+        "memory_bytes": estimate.whole,
+        "memory_bytes_per_device": estimate.each,
+        "results": [
+            {
+                "name": port.name,
+                "dtype": "bool" if port.type.dtype == "i1" else port.type.dtype,
+                "shape": list(port.shape),
+                "layout": [list(axes) for axes in port.layout],
+                "pending": [{"axis": axis, "kind": kind} for axis, kind in port.pending],
+            }
+            for port in session.signature.results
+        ],
+        "steps": [_step(report) for report in session.reports],
+        "verified": session.program is not None and not any(report.findings for report in session.reports),
+        "collectives": [
+            {
+                "kind": row.kind,
+                "count": row.count,
+                "bytes": row.bytes,
+                "seconds": row.seconds,
+                "waiting_seconds": row.waiting,
+                "waiting_share": row.waiting_share,
+            }
+            for row in session.usage()
+        ],
+        "findings": findings_json(found),
+    }
+    return json.dumps(out) + "\n"
+
+
+def _step(report: StepReport) -> dict[str, Any]:
+    return {
+        "step": report.number,
+        "seconds": report.seconds,
+        "numbers": dict(report.numbers),
+        "differences": [_difference(each) for each in report.differences],
+    }
+
+
+def _difference(each: Difference) -> dict[str, Any]:
+    return {
+        "tensor": each.name,
+        "index": list(each.index),
+        "device": each.device,
+        "simulated": each.simulated,
+        "expected": each.expected,
+        "share_of_tolerance": each.share,
+        "nan_in_both": each.nans,
+    }

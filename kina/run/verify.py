@@ -1,0 +1,134 @@
+"""Comparing what the devices computed with what one device computes without any sharding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from kina.diagnostics.finding import Finding, error
+from kina.mlir.grid import Grid
+from kina.run.ports import RunPort
+from kina.run.shards import completed, place
+from kina.sim.dtypes import Array, dtype_name, is_float
+
+#: How far an element may be off, as a share of the largest magnitude in its tensor (and of FLOOR, if that
+#: is larger): sums in another order differ by about the root of their length times the type's precision.
+TOLERANCE: Mapping[str, float] = MappingProxyType({"f64": 1e-9, "f32": 2e-4, "f16": 2e-2, "bf16": 8e-2})
+FLOOR = 1e-2
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The worst element of one tensor: `share` is how much of the tolerance it uses up, 1 being all.
+
+    `index` is in the whole tensor, `nans` counts elements that are NaN on both sides, which are equal.
+    """
+
+    name: str
+    dtype: str
+    index: tuple[int, ...]
+    device: int
+    simulated: float
+    expected: float
+    share: float
+    nans: int
+
+    @property
+    def ok(self) -> bool:
+        return self.share <= 1.0
+
+    @property
+    def difference(self) -> float:
+        return abs(self.simulated - self.expected)
+
+
+def compare(
+    grid: Grid, ports: Sequence[RunPort], outputs: Sequence[Sequence[Array]], expected: Sequence[Array]
+) -> list[Difference]:
+    """The worst difference of each result; `outputs[device]` are the results there.
+
+    Every device's shard is compared, so that copies which disagree are found; pending parts are completed.
+    """
+    found = []
+    for index, (port, whole) in enumerate(zip(ports, expected, strict=True)):
+        shards = completed(grid, port.pending, [row[index] for row in outputs])
+        found.append(_worst(grid, port, shards, whole))
+    return found
+
+
+def _worst(grid: Grid, port: RunPort, shards: Sequence[Array], whole: Array) -> Difference:
+    name = dtype_name(whole.dtype)
+    best = Difference(port.name, name, (), 0, 0.0, 0.0, 0.0, 0)
+    allowed = _allowed(whole)
+    seen: set[tuple[int, tuple[int, ...]]] = set()
+    nans = 0
+    for device, part in enumerate(shards):
+        where = place(grid, port, device)
+        starts = tuple(each.start for each in where)
+        if (id(part), starts) in seen:
+            continue
+        seen.add((id(part), starts))
+        share, at, both = _share(part, whole[where], allowed)
+        nans = max(nans, both)
+        if share > best.share or (device == 0 and part.size):
+            local = np.unravel_index(at, part.shape) if part.size else ()
+            index = tuple(int(a) + start for a, start in zip(local, starts, strict=True))
+            best = Difference(
+                port.name, name, index, device, _number(part[local]), _number(whole[index]), share, 0
+            )
+    return Difference(
+        best.name, best.dtype, best.index, best.device, best.simulated, best.expected, best.share, nans
+    )
+
+
+def _number(value: object) -> float:
+    return float(np.asarray(value).astype(np.float64))
+
+
+def _allowed(whole: Array) -> float:
+    """The largest difference that is no mistake: none for whole numbers and truth values."""
+    if not is_float(whole.dtype):
+        return 0.0
+    magnitude = np.abs(whole)
+    finite = magnitude[np.isfinite(magnitude)]
+    largest = float(finite.max()) if finite.size else 0.0
+    return TOLERANCE[dtype_name(whole.dtype)] * max(largest, FLOOR)
+
+
+def _share(part: Array, whole: Array, allowed: float) -> tuple[float, int, int]:
+    """The worst share of the tolerance, where it is, and how many elements are NaN on both sides."""
+    if not part.size:
+        return 0.0, 0, 0
+    if not is_float(whole.dtype):
+        wrong = part != whole
+        at = int(np.argmax(wrong))
+        return (float("inf") if wrong.reshape(-1)[at] else 0.0), at, 0
+    wide = np.float64 if whole.dtype == np.float64 else np.float32
+    one, two = part.astype(wide, copy=False), whole.astype(wide, copy=False)
+    with np.errstate(all="ignore"):
+        off = np.abs(one - two)
+    odd = ~np.isfinite(off)
+    nans = 0
+    if odd.any():
+        both = np.isnan(one) & np.isnan(two)
+        nans = int(both.sum())
+        off = np.where(both | (one == two), 0.0, np.where(odd, np.inf, off))
+    at = int(np.argmax(off))
+    return float(off.reshape(-1)[at]) / allowed, at, nans
+
+
+def findings(differences: Sequence[Difference], ports: Sequence[RunPort], step: int) -> list[Finding]:
+    """An error for each result that is off by more than its tolerance."""
+    return [
+        error(
+            "K708",
+            f"`{each.name}` differs from the one-device run at {list(each.index)} on device {each.device}"
+            f" in step {step}: {each.simulated:.9g}, not {each.expected:.9g}",
+            port.span,
+        )
+        for each, port in zip(differences, ports, strict=True)
+        if not each.ok
+    ]
