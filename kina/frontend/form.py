@@ -138,6 +138,7 @@ def _program(former: Former, entry: Definition) -> Program:
     except ProgramError as fault:
         raise ProgramError(*former.annotations.findings, *fault.findings) from None
     former.annotations.findings.extend(_uncalled(former, entry))
+    carries = _carries(former, results, entry.function.name.name)
     builder = former.builder
     return Program(
         mesh=former.annotations.mesh,
@@ -147,8 +148,32 @@ def _program(former: Former, entry: Definition) -> Program:
         parameters=tuple(former.parameters),
         results=results,
         annotations=former.annotations.all(),
+        cotangents=tuple(former.cotangents),
+        carries=carries,
+        initial=_initial(former),
         span=entry.function.span,
     )
+
+
+def _carries(former: Former, results: tuple[int, ...], entry: str) -> tuple[tuple[int, int], ...]:
+    """For each parameter with a next value the position of the result that is it, and its own."""
+    places = {value: position for position, value in reversed(list(enumerate(results)))}
+    positions = {value: position for position, value in enumerate(former.parameters)}
+    carries: list[tuple[int, int]] = []
+    for value, carried in former.carried.items():
+        if carried.value in places:
+            carries.append((places[carried.value], positions[value]))
+            continue
+        name = former.builder.values[value].name
+        message = f"the next value of `{name}` is no result of `{entry}`"
+        former.annotations.findings.append(error("K038", message, carried.span))
+    return tuple(sorted(carries))
+
+
+def _initial(former: Former) -> tuple[tuple[int, str], ...]:
+    """For each parameter with a first value its position and the element that fills it."""
+    first = former.initial
+    return tuple([(place, first[value]) for place, value in enumerate(former.parameters) if value in first])
 
 
 def _uncalled(former: Former, entry: Definition) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from kina.diagnostics.finding import Finding, Help, Label, ProgramError, error
@@ -42,14 +42,24 @@ class Annotations:
     ) -> None:
         """Records the annotations of a value that is called `name`; faults become findings.
 
-        `sizes` are the places where the sizes of its dims are written, if they are.
+        `sizes` are the places where the sizes of its dims are written, if they are. Messages say the
+        name as the program does, without the number that tells it from others of that name.
         """
+        name = name.rpartition("#")[0] or name
         for form in forms:
             try:
                 annotation = interpret(self.mesh, value, form)
                 if annotation.dim is not None:
                     _check_size(self.mesh, name, type_, annotation, annotation.dim, sizes)
                 self._join(name, annotation)
+            except ProgramError as fault:
+                self.findings.extend(fault.findings)
+
+    def follow(self, value: int, name: str, leader: int) -> None:
+        """Gives a value, which is called `name`, the annotations of another; faults become findings."""
+        for annotation in self.by_value.get(leader, ()):
+            try:
+                self._join(name, replace(annotation, value=value))
             except ProgramError as fault:
                 self.findings.extend(fault.findings)
 

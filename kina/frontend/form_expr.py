@@ -20,6 +20,7 @@ from kina.frontend.ast import (
     Text,
     Values,
 )
+from kina.frontend.autodiff import GRADIENT_FORMS
 from kina.frontend.builder import Arg, Call, Literal
 from kina.frontend.form_annotations import refuse
 from kina.frontend.form_static import STATIC, static
@@ -182,15 +183,15 @@ def _apply(former: Former, expr: Apply) -> Arg:
 
 
 def _other(former: Former, expr: Apply) -> Arg:
-    """`grad`, or a head that is nothing at all."""
-    if expr.head == "grad":
+    """`grad` and its like, or a head that is nothing at all."""
+    if expr.head in GRADIENT_FORMS:
         from kina.frontend.form_grad import form_grad
 
         return form_grad(former, expr)
     if expr.head in former.frame.env or expr.head in former.frame.visible.constants:
         message = f"`{expr.head}` is a value and stands where a function is expected"
         raise ProgramError(error("K011", message, expr.head_span))
-    known = [*former.frame.visible.functions, *FORMS, *STATIC]
+    known = [*former.frame.visible.functions, *FORMS, *STATIC, *GRADIENT_FORMS]
     helps = did_you_mean(expr.head, known)
     raise ProgramError(error("K011", f"`{expr.head}` is no op and no function", expr.head_span, helps=helps))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kina.diagnostics.finding import Finding, Help, Label, ProgramError, SetupError, error
 from kina.frontend.ast import Define, Function, Import, MeshForm, Module
+from kina.frontend.autodiff import GRADIENT_FORMS
 from kina.frontend.form_static import STATIC
 from kina.frontend.former import Definition
 from kina.frontend.forms import FORMS
@@ -72,7 +73,7 @@ def library() -> dict[str, Definition]:
 
 
 def _taken(name: str, span: Span, files: Files) -> Iterator[Finding]:
-    if name in RESERVED or name in STATIC or name in FORMS or name == "grad":
+    if name in RESERVED or name in STATIC or name in FORMS or name in GRADIENT_FORMS:
         kind = "an op" if name in FORMS else "a form"
         yield error("K030", f"`{name}` is {kind} of the language and cannot be defined", span)
     earlier = files.functions.get(name) or files.defines.get(name)

@@ -55,6 +55,14 @@ class Place:
     extends: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The value that a parameter is in the next training step, and the form that says so."""
+
+    value: int
+    span: Span
+
+
 @dataclass(slots=True)
 class Former:
     """The state of formation. `outermost` is the user's call while library code is walked."""
@@ -70,6 +78,9 @@ class Former:
     parameter_set: set[int] = field(default_factory=set)
     calls: list[Definition] = field(default_factory=list)
     formed: set[str] = field(default_factory=set)
+    cotangents: list[tuple[int, int]] = field(default_factory=list)
+    carried: dict[int, Carried] = field(default_factory=dict)
+    initial: dict[int, str] = field(default_factory=dict)
     outermost: Span | None = None
     depth: int = 0
     steps: int = 0

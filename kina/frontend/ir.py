@@ -144,7 +144,8 @@ class Program:
     by an op outside the cone, so that it takes layouts and never passes one on.
     `cotangents` pairs a value with the gradient of the loss with respect to it.
     `carries` pairs the position of a result with the position of the parameter it becomes in the
-    next training step.
+    next training step; `initial` pairs the position of a parameter with the element, as text that
+    Python's `float` reads, that fills it before the first step.
     """
 
     mesh: Mesh
@@ -157,6 +158,7 @@ class Program:
     constants: frozenset[int] = frozenset()
     cotangents: tuple[tuple[int, int], ...] = ()
     carries: tuple[tuple[int, int], ...] = ()
+    initial: tuple[tuple[int, str], ...] = ()
     span: Span | None = field(default=None, compare=False)
 
     def type_of(self, value: int) -> TensorType:
