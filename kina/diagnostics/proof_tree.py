@@ -35,6 +35,7 @@ class _Line:
 class _Tree:
     proof: tuple[ProofStep, ...]
     full: bool
+    relevant: frozenset[int]
     lines: list[_Line] = field(default_factory=list)
     folded: int = 0
     shown: set[int] = field(default_factory=set)
@@ -42,7 +43,7 @@ class _Tree:
 
 def proof_lines(proof: Sequence[ProofStep], width: int, style: Style) -> list[str]:
     """The heading of a proof and its tree, each line at most `width` columns where sentences allow."""
-    tree = _Tree(tuple(proof), style.proof == "full")
+    tree = _Tree(tuple(proof), style.proof == "full", _leads_to_given(proof))
     _grow(tree)
     given = sum(1 for step in proof if step.given_at is not None)
     count = f"{len(proof)} step{'s' if len(proof) != 1 else ''}"
@@ -57,17 +58,38 @@ def proof_lines(proof: Sequence[ProofStep], width: int, style: Style) -> list[st
     return out
 
 
-def visible_premises(proof: Sequence[ProofStep], step: ProofStep) -> list[int]:
-    """The premises that are shown below a step: in place of a hidden one stand its own, each once."""
+def _leads_to_given(proof: Sequence[ProofStep]) -> frozenset[int]:
+    """The steps that rest on something the user wrote; all steps if none does."""
+    users: dict[int, list[int]] = {}
+    for step in proof:
+        for premise in step.premises:
+            users.setdefault(premise, []).append(step.id)
+    found = {step.id for step in proof if step.given_at is not None}
+    waiting = list(found)
+    while waiting:
+        above = [number for number in users.get(waiting.pop(), ()) if number not in found]
+        found.update(above)
+        waiting += above
+    return frozenset(found) if found else frozenset(range(len(proof)))
+
+
+def _visible_premises(tree: _Tree, step: ProofStep) -> list[int]:
+    """The premises that are shown below a step, each once.
+
+    The full form has them all. In the short form, in place of a hidden one stand its own, and how the
+    program's ops connect is left out: what rests on nothing that the user wrote.
+    """
+    if tree.full:
+        return list(dict.fromkeys(step.premises))
     out: dict[int, None] = {}
     seen: set[int] = set()
     stack = list(reversed(step.premises))
     while stack:
         number = stack.pop()
-        if number in seen:
+        if number in seen or number not in tree.relevant:
             continue
         seen.add(number)
-        premise = proof[number]
+        premise = tree.proof[number]
         if premise.hidden and premise.given_at is None:
             stack.extend(reversed(premise.premises))
         else:
@@ -81,7 +103,7 @@ def _grow(tree: _Tree) -> None:
     while stack:
         number, bars, depth, last = stack.pop()
         step = tree.proof[number]
-        premises = visible_premises(tree.proof, step)
+        premises = _visible_premises(tree, step)
         if number in tree.shown and premises:
             _add(tree, step, bars, depth, last, times=1, again=True)
             continue
@@ -97,7 +119,7 @@ def _grow(tree: _Tree) -> None:
         if len(run) > 1:
             _repeat_line(tree, len(run), times, _inside(below, len(run)), level)
             level += 1
-        children = visible_premises(tree.proof, tree.proof[end])
+        children = _visible_premises(tree, tree.proof[end])
         under = _inside(below, level - depth)
         for position in range(len(children) - 1, -1, -1):
             stack.append((children[position], under, level, position == len(children) - 1))
@@ -112,7 +134,7 @@ def _chain(tree: _Tree, number: int) -> list[int]:
     """The steps from `number` down as long as each has one visible premise that is derived."""
     chain = [number]
     while True:
-        premises = visible_premises(tree.proof, tree.proof[chain[-1]])
+        premises = _visible_premises(tree, tree.proof[chain[-1]])
         if len(premises) != 1 or not tree.proof[premises[0]].rule or premises[0] in tree.shown:
             return chain
         chain.append(premises[0])
@@ -138,7 +160,7 @@ def _run_end(tree: _Tree, run: list[int], times: int) -> int:
     """The last step of a folded run; what is skipped counts as folded and shown."""
     end = run[-1]
     for _ in range(len(run) * (times - 1)):
-        end = visible_premises(tree.proof, tree.proof[end])[0]
+        end = _visible_premises(tree, tree.proof[end])[0]
         tree.shown.add(end)
         tree.folded += 1
     return end

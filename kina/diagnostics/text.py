@@ -60,7 +60,7 @@ def _finding(finding: Finding, number: int, style: Style) -> tuple[list[str], in
         number += bool(help_.edits)
         out += _help(help_, number, finding, digits, style)
     if finding.more:
-        more = ", ".join(f"`{printable(command)}`" for command in finding.more)
+        more = ", ".join(f"`{printable(command.strip('`'))}`" for command in finding.more)
         out += _section("more", [more], digits, style)
     if finding.primary is not None and out[-1].strip() == "|":
         out.pop()

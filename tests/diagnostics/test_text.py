@@ -102,3 +102,20 @@ def test_summary_counts_by_severity() -> None:
     ]
     assert summary(made) == "1 error, 2 notes; `kina explain K101` says more\n"
     assert summary([]) == ""
+
+
+def test_only_the_full_proof_has_what_the_user_did_not_write() -> None:
+    (finding,) = SAMPLES["Steps that are shared and hidden"]()
+    short = "\n".join(proof_lines(finding.proof, 100, Style()))
+    full = "\n".join(proof_lines(finding.proof, 100, Style(proof="full")))
+    for sentence in ("never shown", "an exception of the tables"):
+        assert sentence not in short
+        assert sentence in full
+
+
+def test_a_proof_without_annotations_is_shown_whole() -> None:
+    steps = [
+        ProofStep(0, "all", (), "the whole", "a.all", "rules/a.dl:1", None, (1,)),
+        ProofStep(1, "fact", (), "a fact of the program"),
+    ]
+    assert any("a fact of the program" in line for line in proof_lines(steps, 100, Style()))
