@@ -90,7 +90,7 @@ def check(source: Source, options: Options, watch: Watch = _unwatched) -> Result
     decisions: Decisions | None = None
     try:
         program = build(source, options, clock)
-        decisions = decide(program, options, clock)
+        program, decisions = decide(program, options, clock)
         findings = decisions.findings
     except ProgramError as problem:
         findings = problem.findings
@@ -112,24 +112,29 @@ def build(source: Source, options: Options, clock: _Clock | None = None) -> Prog
         return form(module, entry=options.entry, mesh=dict(options.mesh) or None)
 
 
-def decide(program: Program, options: Options, clock: _Clock | None = None) -> Decisions:
-    """What the rules say of a typed program. Raises ProgramError if a rule file is at fault."""
+def decide(program: Program, options: Options, clock: _Clock | None = None) -> tuple[Program, Decisions]:
+    """What the rules say of a typed program, and the program with the annotations that settled its conflicts.
+
+    Raises ProgramError if a rule file is at fault.
+    """
     clock = clock or _Clock()
-    with clock.stage("dump"):
-        from kina.facts.dump import dump
+    from kina.diagnose.solved import solve_program
 
-        facts = dump(program)
-    with clock.stage("rules"):
-        from kina.datalog.modules import parse_text
+    solved = solve_program(program, options.solver, clock.stage)
+    found: tuple[Finding, ...] = ()
+    if options.on_conflict == "cost" and solved.has_conflict:
+        with clock.stage("settle"):
+            from kina.diagnose.settle import settle
 
-        rulebook = parse_text(facts.entry, "main.dl", (rules_path(),))
-    with clock.stage("solve"):
-        from kina.datalog.engine import solve
-        from kina.facts.load import OUTPUTS, load
-
-        solution = solve(options.solver, rulebook, facts.relations, OUTPUTS)
+            settled = settle(solved, lambda changed: solve_program(changed, options.solver))
+            solved, found = settled.solved, settled.findings
     with clock.stage("load"):
-        return load(program, solution.relations, (solution.solver, solution.version))
+        decisions = solved.decisions()
+    with clock.stage("explain"):
+        from kina.diagnose.findings import findings
+
+        found += findings(solved, lambda changed: solve_program(build(changed, options), options.solver))
+    return solved.program, replace(decisions, findings=found)
 
 
 def fact_files(source: Source, options: Options) -> dict[str, str]:

@@ -1,0 +1,120 @@
+"""Everything that findings are made from: the program, what the rules derived of it, and proofs on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from kina.diagnostics.finding import ProofStep
+from kina.facts.axes import axes_word
+from kina.facts.names import encode
+from kina.frontend.ir import Annotation, Op, Program, Value
+
+Fact = tuple[str | int, ...]
+Relations = Mapping[str, Sequence[Fact]]
+
+#: The relations that findings are made from.
+OUTPUTS = (
+    "conflict",
+    "contested_at",
+    "uses_differ",
+    "stopped_by_annotation",
+    "stopped_by_size",
+    "demand_unmet",
+    "unruled",
+    "role_clash",
+    "gathered_to_reshape",
+    "gathered_to_move",
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One solved program. `prove` gives the proof of a tuple of any relation, leaves last."""
+
+    program: Program
+    relations: Relations
+    prove: Callable[[str, Fact], tuple[ProofStep, ...]] = field(repr=False)
+
+    @cached_property
+    def values(self) -> dict[str, Value]:
+        return {encode(value.name): value for value in self.program.values}
+
+    @cached_property
+    def producers(self) -> dict[int, Op]:
+        """The op that makes each value that is no parameter."""
+        return {value: op for op in self.program.ops for value in op.results}
+
+    @cached_property
+    def axes(self) -> dict[str, str]:
+        return {encode(axis.name): axis.name for axis in self.program.mesh.axes}
+
+    def rows(self, relation: str) -> Sequence[Fact]:
+        return self.relations.get(relation, ())
+
+    def value(self, name: str | int) -> Value:
+        return self.values[str(name)]
+
+    def axis_list(self, word: str | int) -> tuple[str, ...]:
+        return tuple(self.axes[axis] for axis in str(word).split(","))
+
+    def short(self, value: Value) -> str:
+        """The name of a value as a message says it: without the entry's own name before it."""
+        prefix = self.program.entry + "."
+        return value.name.removeprefix(prefix)
+
+    @cached_property
+    def _notes(self) -> dict[tuple[str, int, str], Annotation]:
+        sizes = {axis.name: axis.size for axis in self.program.mesh.axes}
+        return {
+            (
+                encode(self.program.values[note.value].name),
+                note.dim or 0,
+                axes_word(tuple(axis for axis in note.axes if sizes[axis] > 1)),
+            ): note
+            for note in self.program.annotations
+            if note.kind == "sharded"
+        }
+
+    def annotation(self, step: ProofStep) -> Annotation | None:
+        """The user's annotation that a leaf of a proof stands for."""
+        if step.relation == "given_sharded":
+            name, dim, word, _ = step.columns
+            return self._notes.get((str(name), int(dim), str(word)))
+        if step.relation not in ("given_fixed", "given_replicated", "given_pending"):
+            return None
+        value = self.value(step.columns[0]).id
+        kinds = {
+            "given_fixed": ("closed", "sharded"),
+            "given_replicated": ("replicated",),
+            "given_pending": ("pending",),
+        }[step.relation]
+        return next((n for n in self.program.annotations if n.value == value and n.kind in kinds), None)
+
+    def proof(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
+        """The proof of a tuple, its leaves placed where the user wrote the annotations."""
+        return tuple(self._placed(step) for step in self.prove(relation, fact))
+
+    def _placed(self, step: ProofStep) -> ProofStep:
+        note = self.annotation(step) if not step.premises else None
+        return replace(step, given_at=note.span) if note is not None else step
+
+    def origins(self, proof: Sequence[ProofStep]) -> tuple[Annotation, ...]:
+        """The splits by the user that a proof rests on, in the order of the program."""
+        found = [note for step in proof if not step.premises and (note := self.annotation(step)) is not None]
+        splits = [note for note in found if note.kind == "sharded"]
+        order = {id(note): number for number, note in enumerate(self.program.annotations)}
+        return tuple(sorted({id(note): note for note in splits}.values(), key=lambda note: order[id(note)]))
+
+
+def axis_words(axes: Sequence[str]) -> str:
+    """Axes as a message says them: `a`, or (`a`, `b`)."""
+    if len(axes) == 1:
+        return f"`{axes[0]}`"
+    return "(" + ", ".join(f"`{axis}`" for axis in axes) + ")"
+
+
+def plural(count: int, word: str) -> str:
+    """The count and the word in singular or plural."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

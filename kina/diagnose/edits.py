@@ -1,0 +1,55 @@
+"""Edits of program text: annotations that are added to forms or changed in place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kina.diagnostics.finding import Edit
+from kina.frontend.ir import Annotation, Mesh
+from kina.source import Source, Span
+
+_PLAIN = re.compile(r"[^\s()\[\]\"|;,@:=]+")
+
+
+def axis_word(axis: str) -> str:
+    """A mesh axis as it is written in a program, between bars if it has unusual characters."""
+    if _PLAIN.fullmatch(axis):
+        return axis
+    return "|" + axis.replace("\\", "\\\\").replace("|", "\\|") + "|"
+
+
+def sharded_text(mesh: Mesh, dim: int, axes: tuple[str, ...], priority: int = 0) -> str:
+    """The annotation that splits `dim` over `axes`; `mesh=` is left out where the mesh has one axis only."""
+    parts = [f"axis={dim}"]
+    if len(mesh.axes) > 1 or len(axes) > 1:
+        words = ",".join(map(axis_word, axes))
+        parts.append(f"mesh={words}" if len(axes) == 1 else f"mesh=({words})")
+    if priority:
+        parts.append(f"priority={priority}")
+    return f"@sharded({', '.join(parts)})"
+
+
+def with_priority(note: Annotation, priority: int, mesh: Mesh) -> Edit:
+    """The edit that gives an annotation another priority."""
+    assert note.dim is not None
+    return Edit(note.span, sharded_text(mesh, note.dim, note.axes, priority))
+
+
+def with_axes(note: Annotation, axes: tuple[str, ...], mesh: Mesh) -> Edit:
+    """The edit that lets an annotation split its dim over other axes."""
+    assert note.dim is not None
+    return Edit(note.span, sharded_text(mesh, note.dim, axes, note.priority))
+
+
+def annotated_form(span: Span, annotation: str) -> Edit:
+    """The edit that puts an annotation on the expression at `span`."""
+    return Edit(span, f"(@ {span.text} {annotation})")
+
+
+def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
+    """The source with the edits made; all of them must lie in it and must not overlap."""
+    text = source.text
+    for edit in sorted(set(edits), key=lambda edit: edit.span.start, reverse=True):
+        text = text[: edit.span.start] + edit.replacement + text[edit.span.end :]
+    return Source(source.name, text)

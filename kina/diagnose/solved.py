@@ -1,0 +1,88 @@
+"""A typed program with what the rules derived of it: one run of the engine, more on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from kina.datalog.engine import Solution, solve
+from kina.datalog.modules import parse_text
+from kina.datalog.proofs import Prover
+from kina.datalog.rules import Rulebook
+from kina.diagnose import case as case_module
+from kina.diagnose.case import Case, Fact
+from kina.diagnostics.finding import ProofStep
+from kina.facts import load as load_module
+from kina.facts.dump import Facts, dump
+from kina.facts.entry import level_names
+from kina.frontend.ir import Program
+from kina.paths import rules_path
+from kina.plan.decisions import Decisions
+
+Stage = Callable[[str], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A program, its facts, the rules, and the relations that every check reads."""
+
+    program: Program
+    facts: Facts
+    rulebook: Rulebook
+    solution: Solution
+    solver: str
+
+    @property
+    def has_conflict(self) -> bool:
+        """Whether something that is an error was derived."""
+        return any(self.solution.relations[name] for name in ("conflict", "demand_unmet", "role_clash"))
+
+    def decisions(self) -> Decisions:
+        return load_module.load(
+            self.program, self.solution.relations, (self.solution.solver, self.solution.version)
+        )
+
+    @cached_property
+    def case(self) -> Case:
+        return Case(self.program, self.solution.relations, self.prove)
+
+    @cached_property
+    def _prover(self) -> Prover:
+        """Everything that was derived: a second run, made only when a proof is asked for."""
+        derived = [name for name, relation in self.rulebook.relations.items() if not relation.is_input]
+        everything = solve(self.solver, self.rulebook, self.facts.relations, derived)
+        given = {relation.name: self.facts.relations.get(relation.name, []) for relation in self.rulebook.inputs}
+        return Prover(self.rulebook, {**given, **everything.relations})
+
+    def prove(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
+        """The proof of a tuple of any relation, of least height. KeyError if it was not derived."""
+        return self._prover.prove(relation, fact)
+
+
+def _no_stage(_: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+@cache
+def rules_of(entry: str) -> Rulebook:
+    """The rule base with the levels of an entry file; a process reads it once for each."""
+    return parse_text(entry, "main.dl", (rules_path(),))
+
+
+def solve_program(program: Program, solver: str, stage: Stage = _no_stage) -> Solved:
+    """Run the rules on a program. Raises ProgramError if a rule file is at fault, SetupError if the engine is."""
+    with stage("dump"):
+        facts = dump(program)
+    with stage("rules"):
+        rulebook = rules_of(facts.entry)
+    with stage("solve"):
+        levels = level_names(facts.priorities, facts.derived)
+        outputs = (
+            *load_module.OUTPUTS,
+            *case_module.OUTPUTS,
+            *(f"{level}.contested" for level in levels),
+        )
+        solution = solve(solver, rulebook, facts.relations, outputs)
+    return Solved(program, facts, rulebook, solution, solver)
