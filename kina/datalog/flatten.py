@@ -131,8 +131,9 @@ class _Book:
                         error("K811", f"the column `{column.name}` is declared twice", column.span)
                     )
             says = metadata_text(item.metadata, "says")
+            hidden = metadata_text(item.metadata, "hide") is not None
             self.relations[name] = Relation(
-                name, item.name, instance, columns, item.doc, says, False, False, item.span
+                name, item.name, instance, columns, item.doc, says, False, False, item.span, hidden
             )
 
     def direct(self, instance: str, items: list[Directive]) -> None:

@@ -1,19 +1,21 @@
-"""Compiles the body of a clause to steps and enumerates its instances over tables, without recursion.
+"""Compiles the body of a clause to stages and enumerates its instances over tables, without recursion.
 
-Values of variables are in slots of a list. A step either looks rows up and fills slots, or tests what is there.
+Values of variables are in slots of a list. A stage looks rows up, fills slots, and checks what is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 
 from kina.datalog.binding import bound_names
 from kina.datalog.syntax import (
     Aggregate,
     Arithmetic,
     Atom,
+    Clause,
     Comparison,
     Negation,
     Number,
@@ -23,43 +25,31 @@ from kina.datalog.syntax import (
     Variable,
     Wildcard,
     aggregate_variables,
-    premise_variables,
+    aggregates,
+    outer_variables,
+    premise_terms,
     variables,
+    walk,
 )
 from kina.datalog.tables import Row, Tables, Value
 
 Slots = list[Value]
 Getter = Callable[[Slots], Value]
 Key = Callable[[Slots], Value | Row]
+Check = Callable[[Slots], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
-    """Rows of a relation by the key columns; each fills slots, then must agree with itself and `same`."""
+class Stage:
+    """Rows looked up in an index, each of which fills slots and then passes the checks; a check may fill a slot.
 
-    relation: str
-    columns: tuple[int, ...]
+    The first stage of a body has no index and one empty row.
+    """
+
+    index: Mapping[Value | Row, Sequence[Row]]
     key: Key
     fills: tuple[tuple[int, int], ...]
-    same: tuple[tuple[int, Getter], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """Holds or not, once its variables have values."""
-
-    holds: Callable[[Slots], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Bind:
-    """Fills a slot; there is no instance if the value is None."""
-
-    slot: int
-    value: Callable[[Slots], Value | None]
-
-
-Step = Lookup | Test | Bind
+    checks: tuple[Check, ...]
 
 
 def wrap(number: int) -> int:
@@ -106,57 +96,89 @@ def compare(operator: str, left: Value, right: Value) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where the variables of a clause are, and the tables; `outer` are the names that aggregates share."""
+    """Where the values of a clause are: a slot for each variable and each constant, `blank` with constants filled.
 
-    slots: Mapping[str, int]
+    A name stands for one variable in the clause or, within aggregates alone, for one at a time. `outer` are the
+    names that aggregates share with the clause.
+    """
+
+    names: Mapping[str, int]
+    constants: Mapping[Value, int]
+    blank: tuple[Value, ...]
     tables: Tables
     outer: frozenset[str]
 
-    def getter(self, term: Term) -> Getter:
+    @staticmethod
+    def of(clause: Clause, body: tuple[Premise, ...], tables: Tables) -> Scope:
+        names: dict[str, int] = {}
+        constants: dict[Value, int] = {}
+        blank: list[Value] = []
+        for term in _all_terms(clause.head.arguments, body):
+            match term:
+                case Variable(name=name) if name not in names:
+                    names[name] = len(blank)
+                    blank.append(0)
+                case Number(value=value) | Text(value=value) if value not in constants:
+                    constants[value] = len(blank)
+                    blank.append(value)
+                case _:
+                    pass
+        return Scope(names, constants, tuple(blank), tables, outer_variables(clause))
+
+    def slot(self, term: Term) -> int | None:
+        """The slot of a variable or constant, None for what must be calculated."""
         match term:
             case Variable(name=name):
-                return partial(_slot, self.slots[name])
-            case Number(value=value):
-                return partial(_constant, value)
-            case Text(value=text):
-                return partial(_constant, text)
-            case Arithmetic(operator=operator, left=left, right=right):
-                return partial(_calculated, operator, self.getter(left), self.getter(right))
-            case Wildcard() | Aggregate():
-                raise AssertionError("has no value of its own")
+                return self.names[name]
+            case Number(value=value) | Text(value=value):
+                return self.constants[value]
+            case _:
+                return None
+
+    def getter(self, term: Term) -> Getter:
+        slot = self.slot(term)
+        if slot is not None:
+            return itemgetter(slot)
+        assert isinstance(term, Arithmetic)
+        return partial(_calculated, term.operator, self.getter(term.left), self.getter(term.right))
+
+    def key(self, terms: Sequence[Term]) -> Key:
+        """A function to the value of one term, or the tuple of the values of several or none."""
+        slots = [self.slot(term) for term in terms]
+        known = [slot for slot in slots if slot is not None]
+        if len(known) == len(terms) and terms:
+            return itemgetter(*known)
+        getters = tuple(self.getter(term) for term in terms)
+        return getters[0] if len(getters) == 1 else partial(_row, getters)
+
+    def row(self, terms: Sequence[Term]) -> Callable[[Slots], Row]:
+        """A function to the tuple of the values of the terms."""
+        if len(terms) == 1:
+            return partial(_row, (self.getter(terms[0]),))
+        return self.key(terms)  # type: ignore[return-value]
 
 
-def _slot(slot: int, slots: Slots) -> Value:
-    return slots[slot]
-
-
-def _constant(value: Value, slots: Slots) -> Value:
-    return value
+def _all_terms(head: Iterable[Term], body: Iterable[Premise]) -> Iterator[Term]:
+    stack: list[Premise] = list(body)
+    terms = list(head)
+    while stack:
+        premise = stack.pop(0)
+        terms.extend(premise_terms(premise))
+        for aggregate in aggregates(premise):
+            stack.extend(aggregate.body)
+    for term in terms:
+        yield from walk(term)
 
 
 def _calculated(operator: str, left: Getter, right: Getter, slots: Slots) -> Value:
     a, b = left(slots), right(slots)
-    assert isinstance(a, int) and isinstance(b, int)
+    assert isinstance(a, int)
+    assert isinstance(b, int)
     return calculate(operator, a, b)
 
 
-def slot_numbers(premises: Iterable[Premise], heads: Iterable[Term]) -> dict[str, int]:
-    """A slot for each variable, those of aggregates too: a name stands for one variable in a whole clause
-    or, within aggregates, for one at a time.
-    """
-    slots: dict[str, int] = {}
-    for term in heads:
-        for variable in variables(term):
-            slots.setdefault(variable.name, len(slots))
-    for premise in premises:
-        for variable in premise_variables(premise):
-            slots.setdefault(variable.name, len(slots))
-        if isinstance(premise, Comparison):
-            for side in (premise.left, premise.right):
-                if isinstance(side, Aggregate):
-                    for variable in aggregate_variables(side):
-                        slots.setdefault(variable.name, len(slots))
-    return slots
+def _row(getters: tuple[Getter, ...], slots: Slots) -> Row:
+    return tuple([getter(slots) for getter in getters])
 
 
 def named_wildcards(body: tuple[Premise, ...]) -> tuple[Premise, ...]:
@@ -173,22 +195,51 @@ def named_wildcards(body: tuple[Premise, ...]) -> tuple[Premise, ...]:
     return tuple(out)
 
 
-def compile_body(body: tuple[Premise, ...], given: frozenset[str], scope: Scope) -> tuple[Step, ...]:
-    """Steps that find every instance of the body for given values of the variables `given`, cheapest first."""
-    steps: list[Step] = []
+def compile_body(body: tuple[Premise, ...], given: frozenset[str], scope: Scope) -> tuple[Stage, ...]:
+    """Stages that find every instance of the body for given values of the variables `given`, cheapest first."""
     bound = set(given)
     remaining = list(body)
+    stages: list[Stage] = []
+    index: Mapping[Value | Row, Sequence[Row]] = {(): ((),)}
+    key: Key = partial(_row, ())
+    fills: tuple[tuple[int, int], ...] = ()
+    checks: list[Check] = []
     while remaining:
-        ready = next((premise for premise in remaining if _is_ready(premise, bound, scope)), None)
-        if ready is not None:
-            remaining.remove(ready)
-            steps.append(_compile_ready(ready, bound, scope))
-            continue
-        atoms = [premise for premise in remaining if isinstance(premise, Atom)]
-        cheapest = min(atoms, key=lambda atom: scope.tables.fan_out(atom.relation, _known(atom, bound)))
-        remaining.remove(cheapest)
-        steps.append(_compile_lookup(cheapest, bound, scope))
-    return tuple(steps)
+        premise = _next(remaining, bound, scope)
+        remaining.remove(premise)
+        if isinstance(premise, Atom) and len(_known(premise, bound)) < len(premise.arguments):
+            stages.append(Stage(index, key, fills, tuple(checks)))
+            index, key, fills, checks = _lookup(premise, bound, scope)
+        else:
+            checks.append(_check(premise, bound, scope))
+    return (*stages, Stage(index, key, fills, tuple(checks)))
+
+
+#: Looking up this many rows costs no more than a test of membership, and may end the search.
+_FEW = 2.0
+
+
+def _next(remaining: Sequence[Premise], bound: set[str], scope: Scope) -> Premise:
+    """Comparisons as soon as they can be made, then lookups of few rows, other tests, the cheapest lookup."""
+    ready = [premise for premise in remaining if _is_ready(premise, bound, scope)]
+    quick = next((premise for premise in ready if _is_quick(premise)), None)
+    if quick is not None:
+        return quick
+    atoms = [premise for premise in remaining if isinstance(premise, Atom) and premise not in ready]
+    costs = [scope.tables.fan_out(atom.relation, _known(atom, bound)) for atom in atoms]
+    cheapest = min(range(len(atoms)), key=costs.__getitem__, default=None)
+    if cheapest is not None and (not ready or (costs[cheapest] <= _FEW and _known(atoms[cheapest], bound))):
+        return atoms[cheapest]
+    return min(ready, key=_cost)
+
+
+def _is_quick(premise: Premise) -> bool:
+    return isinstance(premise, Comparison) and not any(aggregates(premise))
+
+
+def _cost(premise: Premise) -> int:
+    """Aggregates are worth the least haste."""
+    return 1 if isinstance(premise, Comparison) else 0
 
 
 def _known(atom: Atom, bound: Collection[str]) -> tuple[int, ...]:
@@ -203,63 +254,76 @@ def _known(atom: Atom, bound: Collection[str]) -> tuple[int, ...]:
 def _is_ready(premise: Premise, bound: Collection[str], scope: Scope) -> bool:
     """Whether the premise can be tested, or binds one variable, with what is bound."""
     match premise:
-        case Comparison(operator="=", left=left, right=right):
-            known = frozenset(bound)
-            after = bound_names((premise,), scope.outer, known)
-            needs = {variable.name for side in (left, right) for variable in variables(side)}
-            for side in (left, right):
-                if isinstance(side, Aggregate):
-                    needs |= {variable.name for variable in aggregate_variables(side)} & scope.outer
-            return needs <= after
-        case Comparison(left=left, right=right):
-            sides = (left, right)
-            needs = {variable.name for side in sides for variable in variables(side)}
-            for side in sides:
-                if isinstance(side, Aggregate):
-                    needs |= {variable.name for variable in aggregate_variables(side)} & scope.outer
-            return needs <= frozenset(bound)
         case Negation(atom=atom):
             return all(variable.name in bound for term in atom.arguments for variable in variables(term))
         case Atom():
             return len(_known(premise, bound)) == len(premise.arguments)
+        case Comparison(operator=operator, left=left, right=right):
+            needs: set[str] = set()
+            for side in (left, right):
+                needs.update(variable.name for variable in variables(side))
+                if isinstance(side, Aggregate):
+                    needs.update(each.name for each in aggregate_variables(side) if each.name in scope.outer)
+            known = frozenset(bound)
+            return needs <= (bound_names((premise,), scope.outer, known) if operator == "=" else known)
 
 
-def _compile_ready(premise: Premise, bound: set[str], scope: Scope) -> Step:
+def _check(premise: Premise, bound: set[str], scope: Scope) -> Check:
     match premise:
-        case Atom():
-            row = tuple(scope.getter(term) for term in premise.arguments)
-            return Test(partial(_present, scope.tables.all(premise.relation), row))
+        case Atom(relation=relation, arguments=arguments):
+            return partial(_present, scope.tables.all(relation), scope.row(arguments))
         case Negation(atom=atom):
-            return Test(partial(_absent, *_atom_key(atom, bound, scope)))
+            columns = _known(atom, bound)
+            key = scope.key([atom.arguments[index] for index in columns])
+            return partial(_absent, scope.tables.index(atom.relation, columns), key)
         case Comparison(operator=operator, left=left, right=right):
             for side, other in ((left, right), (right, left)):
                 if operator == "=" and isinstance(side, Variable) and side.name not in bound:
                     bound.add(side.name)
-                    return Bind(scope.slots[side.name], _value(other, bound - {side.name}, scope))
-            return Test(partial(_compared, operator, _value(left, bound, scope), _value(right, bound, scope)))
+                    return partial(_fill, scope.names[side.name], term_value(other, bound, scope))
+            return partial(
+                _compared, operator, term_value(left, bound, scope), term_value(right, bound, scope)
+            )
 
 
-def _value(term: Term, bound: Collection[str], scope: Scope) -> Callable[[Slots], Value | None]:
-    if isinstance(term, Aggregate):
-        return aggregate_value(term, frozenset(bound), scope)
-    return scope.getter(term)
+def _lookup(
+    atom: Atom, bound: set[str], scope: Scope
+) -> tuple[Mapping[Value | Row, Sequence[Row]], Key, tuple[tuple[int, int], ...], list[Check]]:
+    columns = _known(atom, bound)
+    key = scope.key([atom.arguments[index] for index in columns])
+    fills: list[tuple[int, int]] = []
+    again: list[int] = []
+    for column, term in enumerate(atom.arguments):
+        if column in columns or isinstance(term, Wildcard):
+            continue
+        if isinstance(term, Variable) and term.name not in bound:
+            bound.add(term.name)
+            fills.append((scope.names[term.name], column))
+        else:
+            again.append(column)
+    checks: list[Check] = []
+    if again:
+        # A variable twice in one atom, or a calculated argument: the whole row is looked for once more.
+        known = _known(atom, bound)
+        known_key = scope.key([atom.arguments[index] for index in known])
+        checks.append(partial(_somewhere, scope.tables.index(atom.relation, known), known_key))
+    return scope.tables.index(atom.relation, columns), key, tuple(fills), checks
 
 
-def aggregate_value(aggregate: Aggregate, bound: frozenset[str], scope: Scope) -> Callable[[Slots], Value | None]:
-    """A function from slots to the aggregate's value, None for `min` and `max` over nothing."""
-    inner = Scope(scope.slots, scope.tables, frozenset())
-    steps = compile_body(aggregate.body, bound & scope.outer, inner)
-    getter = None if aggregate.value is None else inner.getter(aggregate.value)
-    return partial(_aggregate, aggregate.function, steps, scope.tables, getter)
+def term_value(term: Term, bound: Collection[str], scope: Scope) -> Callable[[Slots], Value | None]:
+    """A function from slots to the value of a term or aggregate, None for `min` and `max` over nothing."""
+    if not isinstance(term, Aggregate):
+        return scope.getter(term)
+    stages = compile_body(term.body, frozenset(bound) & scope.outer, scope)
+    getter = None if term.value is None else scope.getter(term.value)
+    return partial(_aggregate, term.function, stages, getter)
 
 
-def _aggregate(
-    function: str, steps: tuple[Step, ...], tables: Tables, getter: Getter | None, slots: Slots
-) -> Value | None:
+def _aggregate(function: str, stages: tuple[Stage, ...], getter: Getter | None, slots: Slots) -> Value | None:
     inner = list(slots)
     count = 0
     values: list[int] = []
-    for _ in instances(steps, inner, tables):
+    for _ in instances(stages, inner):
         count += 1
         if getter is not None:
             value = getter(inner)
@@ -276,25 +340,24 @@ def _aggregate(
             return max(values, default=None)
 
 
-def _atom_key(atom: Atom, bound: Collection[str], scope: Scope) -> tuple[Mapping[Value | Row, Iterable[Row]], Key]:
-    columns = _known(atom, bound)
-    return scope.tables.index(atom.relation, columns), _key([scope.getter(atom.arguments[each]) for each in columns])
+def _present(rows: frozenset[Row], row: Callable[[Slots], Row], slots: Slots) -> bool:
+    return row(slots) in rows
 
 
-def _key(getters: list[Getter]) -> Key:
-    return getters[0] if len(getters) == 1 else partial(_row, tuple(getters))
-
-
-def _row(getters: tuple[Getter, ...], slots: Slots) -> Row:
-    return tuple([getter(slots) for getter in getters])
-
-
-def _present(rows: frozenset[Row], getters: tuple[Getter, ...], slots: Slots) -> bool:
-    return tuple([getter(slots) for getter in getters]) in rows
-
-
-def _absent(index: Mapping[Value | Row, Iterable[Row]], key: Key, slots: Slots) -> bool:
+def _absent(index: Mapping[Value | Row, Sequence[Row]], key: Key, slots: Slots) -> bool:
     return key(slots) not in index
+
+
+def _somewhere(index: Mapping[Value | Row, Sequence[Row]], key: Key, slots: Slots) -> bool:
+    return key(slots) in index
+
+
+def _fill(slot: int, value: Callable[[Slots], Value | None], slots: Slots) -> bool:
+    found = value(slots)
+    if found is None:
+        return False
+    slots[slot] = found
+    return True
 
 
 def _compared(
@@ -304,54 +367,34 @@ def _compared(
     return a is not None and b is not None and compare(operator, a, b)
 
 
-def _compile_lookup(atom: Atom, bound: set[str], scope: Scope) -> Lookup:
-    columns = _known(atom, bound)
-    key = _key([scope.getter(atom.arguments[each]) for each in columns])
-    fills: list[tuple[int, int]] = []
-    same: list[tuple[int, Getter]] = []
-    for index, term in enumerate(atom.arguments):
-        if index in columns or isinstance(term, Wildcard):
-            continue
-        if isinstance(term, Variable) and term.name not in bound:
-            bound.add(term.name)
-            fills.append((scope.slots[term.name], index))
-        else:
-            same.append((index, scope.getter(term)))
-    return Lookup(atom.relation, columns, key, tuple(fills), tuple(same))
-
-
-def instances(steps: tuple[Step, ...], slots: Slots, tables: Tables) -> Iterator[None]:
+def instances(stages: tuple[Stage, ...], slots: Slots) -> Iterator[None]:
     """Yields once for each instance, with its values in `slots`."""
-    if not steps:
+    for check in stages[0].checks:
+        if not check(slots):
+            return
+    if len(stages) == 1:
         yield
         return
-    stack: list[Iterator[None]] = [_advance(steps[0], slots, tables)]
+    stack = [iter(stages[1].index.get(stages[1].key(slots), ()))]
     while stack:
-        if next(stack[-1], _END) is _END:
+        stage = stages[len(stack)]
+        for row in stack[-1]:
+            for slot, column in stage.fills:
+                slots[slot] = row[column]
+            if _pass(stage.checks, slots):
+                break
+        else:
             stack.pop()
-        elif len(stack) == len(steps):
+            continue
+        if len(stack) == len(stages) - 1:
             yield
         else:
-            stack.append(_advance(steps[len(stack)], slots, tables))
+            following = stages[len(stack) + 1]
+            stack.append(iter(following.index.get(following.key(slots), ())))
 
 
-_END = object()
-
-
-def _advance(step: Step, slots: Slots, tables: Tables) -> Iterator[None]:
-    """Yields once for each way in which a single step succeeds."""
-    match step:
-        case Test(holds=holds):
-            if holds(slots):
-                yield
-        case Bind(slot=slot, value=value):
-            found = value(slots)
-            if found is not None:
-                slots[slot] = found
-                yield
-        case Lookup(relation=relation, columns=columns, key=key, fills=fills, same=same):
-            for row in tables.index(relation, columns).get(key(slots), ()):
-                for slot, column in fills:
-                    slots[slot] = row[column]
-                if all(row[column] == getter(slots) for column, getter in same):
-                    yield
+def _pass(checks: tuple[Check, ...], slots: Slots) -> bool:
+    for check in checks:
+        if not check(slots):
+            return False
+    return True

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kina.datalog.joins import Scope, Slots, aggregate_value, compare, slot_numbers
+from kina.datalog.joins import Scope, Slots, compare, named_wildcards, term_value
 from kina.datalog.rules import Relation, Rule, Rulebook
 from kina.datalog.syntax import (
     Aggregate,
@@ -19,7 +19,6 @@ from kina.datalog.syntax import (
     Text,
     Variable,
     Wildcard,
-    outer_variables,
 )
 from kina.datalog.tables import Row, Tables, Value
 from kina.diagnostics.finding import ProofStep
@@ -100,7 +99,7 @@ def _premises(derivation: Derivation, tables: Tables) -> list[tuple[str, Row] | 
         return []
     rule = derivation.rule
     slots: Slots = list(derivation.slots)
-    scope = _scope(rule, tables)
+    scope = Scope.of(rule.clause, named_wildcards(rule.body), tables)
     found: list[tuple[str, Row] | ProofStep] = []
     tuples = iter(derivation.premises)
     for premise in rule.body:
@@ -108,25 +107,22 @@ def _premises(derivation: Derivation, tables: Tables) -> list[tuple[str, Row] | 
     return found
 
 
-def _scope(rule: Rule, tables: Tables) -> Scope:
-    """Slots for the variables of a rule; positive wildcards have slots behind these, which no leaf reads."""
-    from kina.datalog.joins import named_wildcards
-
-    slots = slot_numbers(named_wildcards(rule.body), rule.head.arguments)
-    return Scope(slots, tables, outer_variables(rule.clause))
-
-
 def leaf(premise: Premise, scope: Scope, slots: Slots) -> ProofStep:
     """A negation, as relation `!name` with "_" for wildcards, or a comparison, as relation `=` and the like."""
     match premise:
         case Negation(atom=atom):
-            values = [None if isinstance(term, Wildcard) else scope.getter(term)(slots) for term in atom.arguments]
+            values = [
+                None if isinstance(term, Wildcard) else scope.getter(term)(slots) for term in atom.arguments
+            ]
             columns = tuple("_" if value is None else value for value in values)
-            return ProofStep(0, f"!{atom.relation}", columns, f"not {atom_text(atom.relation, values)}", hidden=True)
+            return ProofStep(
+                0, f"!{atom.relation}", columns, f"not {atom_text(atom.relation, values)}", hidden=True
+            )
         case Comparison(operator=operator, left=left, right=right):
             texts, values = [], []
             for side in (left, right):
-                value = _value(side, scope, slots)
+                value = term_value(side, scope.outer, scope)(slots)
+                assert value is not None
                 values.append(value)
                 texts.append(side.span.text if isinstance(side, Aggregate) else _shown(value))
             return ProofStep(0, operator, tuple(values), f" {operator} ".join(texts), hidden=True)
@@ -134,16 +130,11 @@ def leaf(premise: Premise, scope: Scope, slots: Slots) -> ProofStep:
             raise AssertionError("a positive premise is a tuple")
 
 
-def _value(term: Term, scope: Scope, slots: Slots) -> Value:
-    if not isinstance(term, Aggregate):
-        return scope.getter(term)(slots)
-    value = aggregate_value(term, scope.outer, scope)(slots)
-    assert value is not None
-    return value
-
-
 def check_step(
-    rulebook: Rulebook, relations: Tables | Mapping[str, Sequence[Row]], steps: Sequence[ProofStep], number: int
+    rulebook: Rulebook,
+    relations: Tables | Mapping[str, Sequence[Row]],
+    steps: Sequence[ProofStep],
+    number: int,
 ) -> bool:
     """Whether step `number` holds on its own: a fact that is there, or an instance of the rule it names.
 
@@ -171,11 +162,12 @@ def _is_instance(rule: Rule, step: ProofStep, premises: Sequence[ProofStep], tab
         return False
     values: dict[str, Value] = {}
     matched = [(rule.head, step)]
-    matched += [(each, given) for each, given in zip(rule.body, premises, strict=True) if isinstance(each, Atom)]
+    matched += [
+        (each, given) for each, given in zip(rule.body, premises, strict=True) if isinstance(each, Atom)
+    ]
     if not all(_unify(atom, given, values) for atom, given in matched):
         return False
-    scope = Scope({name: index for index, name in enumerate(values)}, tables, outer_variables(rule.clause))
-    return _check_rest(rule, matched, list(zip(rule.body, premises, strict=True)), scope, values)
+    return _check_rest(rule, matched, list(zip(rule.body, premises, strict=True)), tables, values)
 
 
 def _unify(atom: Atom, step: ProofStep, values: dict[str, Value]) -> bool:
@@ -196,7 +188,7 @@ def _check_rest(
     rule: Rule,
     matched: Sequence[tuple[Atom, ProofStep]],
     body: Sequence[tuple[Premise, ProofStep]],
-    scope: Scope,
+    tables: Tables,
     values: Mapping[str, Value],
 ) -> bool:
     """Bindings by `=` are completed from the leaves, then every premise without a tuple is computed again."""
@@ -206,14 +198,17 @@ def _check_rest(
             for side, value in zip((premise.left, premise.right), given.columns, strict=True):
                 if isinstance(side, Variable) and slots_by_name.setdefault(side.name, value) != value:
                     return False
-    names = slot_numbers(rule.body, rule.head.arguments)
-    slots: Slots = [slots_by_name.get(name, 0) for name in names]
-    full = Scope({name: index for index, name in enumerate(names)}, scope.tables, scope.outer)
+    scope = Scope.of(rule.clause, rule.body, tables)
+    slots: Slots = list(scope.blank)
+    for name, slot in scope.names.items():
+        slots[slot] = slots_by_name.get(name, 0)
     for atom, given in matched:
         for term, value in zip(atom.arguments, given.columns, strict=True):
-            if not isinstance(term, Wildcard) and full.getter(term)(slots) != value:
+            if not isinstance(term, Wildcard) and scope.getter(term)(slots) != value:
                 return False
-    return all(_leaf_holds(premise, given, full, slots) for premise, given in body if not isinstance(premise, Atom))
+    return all(
+        _leaf_holds(premise, given, scope, slots) for premise, given in body if not isinstance(premise, Atom)
+    )
 
 
 def _leaf_holds(premise: Premise, given: ProofStep, scope: Scope, slots: Slots) -> bool:

@@ -8,7 +8,7 @@ goal than the height found cannot lower it, so short proofs stay cheap in large 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kina.datalog.clingo_text import needed
@@ -16,16 +16,15 @@ from kina.datalog.joins import (
     Getter,
     Scope,
     Slots,
-    Step,
+    Stage,
     compile_body,
     instances,
     named_wildcards,
-    slot_numbers,
 )
 from kina.datalog.proof_steps import Derivation, write_steps
 from kina.datalog.rules import Rule, Rulebook
-from kina.datalog.syntax import Atom, Variable, outer_variables, variables
-from kina.datalog.tables import Row, Tables
+from kina.datalog.syntax import Atom, Variable, variables
+from kina.datalog.tables import Row, Tables, Value
 from kina.diagnostics.finding import ProofStep
 
 #: A tuple of a relation.
@@ -52,9 +51,12 @@ class Prover:
     relations: Mapping[str, Collection[Row]]
     tables: Tables = field(init=False)
     _heads: dict[str, list[_Matcher]] = field(default_factory=dict)
+    _bounds: Mapping[str, int] = field(init=False)
+    _shallow: dict[Goal, tuple[int, Derivation]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tables = Tables(self.relations)
+        self._bounds = shallow_bounds(self.rulebook)
 
     def prove(self, relation: str, columns: Row) -> tuple[ProofStep, ...]:
         """A proof of least height: each tuple once, premises in the order of the clause. KeyError if not derived.
@@ -62,29 +64,50 @@ class Prover:
         Of several derivations of one height the first in the order of clauses and of premises is taken.
         """
         goal = (relation, columns)
-        if not self.tables.has(relation, columns):
-            raise KeyError(f"{relation}{columns}")
         cone = self._search(goal)
-        return write_steps(self.rulebook, self.tables, goal, cone.best)
+        chosen = {goal: cone.best[goal]}
+        queue = [goal]
+        for node in queue:
+            for premise in chosen[node].premises:
+                if premise not in chosen:
+                    chosen[premise] = cone.best[premise] if premise in cone.best else self._settled(premise)[1]
+                    queue.append(premise)
+        return write_steps(self.rulebook, self.tables, goal, chosen)
 
     def height(self, relation: str, columns: Row) -> int:
-        """The least height of a proof of the tuple."""
+        """The least height of a proof of the tuple. KeyError if it is not derived."""
         goal = (relation, columns)
         return self._search(goal).heights[goal]
 
-    def _search(self, goal: Goal) -> _Cone:
-        cone = _Cone(goal)
+    def _search(self, goal: Goal, bounds: Mapping[str, int] | None = None) -> _Cone:
+        if not self.tables.has(*goal):
+            raise KeyError(f"{goal[0]}{goal[1]}")
+        cone = _Cone(goal, self._bounds if bounds is None else bounds)
         depth = 64
         while True:
             while cone.frontier and cone.depth < depth:
                 self._expand(cone)
-            cone.settle()
+            cone.settle(self._shallow_height)
             height = cone.heights.get(goal)
             if height is not None and (height <= cone.depth or not cone.frontier):
                 return cone
             if not cone.frontier:
                 raise KeyError(f"{goal[0]}{goal[1]}")
-            depth = 2 * depth if height is None else max(2 * depth, height)
+            depth *= 4
+
+    def _shallow_height(self, node: Goal) -> int:
+        return self._settled(node)[0]
+
+    def _settled(self, node: Goal) -> tuple[int, Derivation]:
+        """Height and derivation of a tuple that rests on no recursive relation; its cone is small and explored whole."""
+        found = self._shallow.get(node)
+        if found is None:
+            cone = self._search(node, {})
+            found = self._shallow[node] = (cone.heights[node], cone.best[node])
+            if not cone.frontier:
+                for each, height in cone.heights.items():
+                    self._shallow[each] = (height, cone.best[each])
+        return found
 
     def _expand(self, cone: _Cone) -> None:
         """Finds the derivations of all tuples at the edge of the cone."""
@@ -116,65 +139,65 @@ class _Matcher:
     """
 
     rule: Rule
-    tables: Tables
-    size: int
+    blank: tuple[Value, ...]
     fills: tuple[tuple[int, int], ...]
     early: tuple[tuple[int, Getter], ...]
     late: tuple[tuple[int, Getter], ...]
-    steps: tuple[Step, ...]
-    premises: tuple[tuple[str, tuple[Getter, ...]], ...]
+    stages: tuple[Stage, ...]
+    premises: tuple[tuple[str, Callable[[Slots], Row]], ...]
 
     @staticmethod
     def of(rule: Rule, tables: Tables) -> _Matcher:
         body = named_wildcards(rule.body)
-        slots = slot_numbers(body, rule.head.arguments)
-        scope = Scope(slots, tables, outer_variables(rule.clause))
+        scope = Scope.of(rule.clause, body, tables)
         fills: dict[str, tuple[int, int]] = {}
         for column, term in enumerate(rule.head.arguments):
             if isinstance(term, Variable):
-                fills.setdefault(term.name, (slots[term.name], column))
+                fills.setdefault(term.name, (scope.names[term.name], column))
         rest = [
             (column, term)
             for column, term in enumerate(rule.head.arguments)
             if not isinstance(term, Variable) or fills[term.name][1] != column
         ]
-        known = [(column, term) for column, term in rest if all(each.name in fills for each in variables(term))]
+        known = [
+            (column, term) for column, term in rest if all(each.name in fills for each in variables(term))
+        ]
         return _Matcher(
             rule=rule,
-            tables=tables,
-            size=len(slots),
+            blank=scope.blank,
             fills=tuple(fills.values()),
             early=tuple((column, scope.getter(term)) for column, term in known),
             late=tuple((column, scope.getter(term)) for column, term in rest if (column, term) not in known),
-            steps=compile_body(body, frozenset(fills), scope),
+            stages=compile_body(body, frozenset(fills), scope),
             premises=tuple(
-                (atom.relation, tuple(scope.getter(term) for term in atom.arguments))
-                for atom in body
-                if isinstance(atom, Atom)
+                (atom.relation, scope.row(atom.arguments)) for atom in body if isinstance(atom, Atom)
             ),
         )
 
     def derivations(self, row: Row) -> Iterator[Derivation]:
         """The instances of the rule that derive the row."""
-        slots: Slots = [0] * self.size
+        slots: Slots = list(self.blank)
         for slot, column in self.fills:
             slots[slot] = row[column]
         if any(getter(slots) != row[column] for column, getter in self.early):
             return
-        for _ in instances(self.steps, slots, self.tables):
+        for _ in instances(self.stages, slots):
             if any(getter(slots) != row[column] for column, getter in self.late):
                 continue
-            premises = tuple(
-                [(name, tuple([getter(slots) for getter in getters])) for name, getters in self.premises]
+            yield Derivation(
+                self.rule, tuple([(name, row(slots)) for name, row in self.premises]), tuple(slots)
             )
-            yield Derivation(self.rule, premises, tuple(slots))
 
 
 @dataclass(slots=True)
 class _Cone:
-    """The tuples that a goal may rest on, as far as they are found, with their derivations."""
+    """The tuples that a goal may rest on, as far as they are found, with their derivations.
+
+    Tuples of the relations in `bounds`, which have no proof higher than that, are looked into when it matters.
+    """
 
     goal: Goal
+    bounds: Mapping[str, int]
     depth: int = 0
     frontier: list[Goal] = field(default_factory=list)
     seen: set[Goal] = field(default_factory=set)
@@ -189,37 +212,59 @@ class _Cone:
     def add(self, node: Goal, derivation: Derivation) -> None:
         self.derivations.append((node, derivation))
         for premise in derivation.premises:
-            if premise not in self.seen:
+            if premise not in self.seen and premise[0] not in self.bounds:
                 self.seen.add(premise)
                 self.frontier.append(premise)
 
-    def settle(self) -> None:
+    def settle(self, shallow_height: Callable[[Goal], int]) -> None:
         """Least heights of all tuples that the derivations found so far prove, level by level."""
         self.heights, self.best = {}, {}
         missing: list[int] = []
         waiting: dict[Goal, list[int]] = {}
-        level: list[int] = []
-        grounded: list[int] = []
+        levels: dict[int, list[int]] = {}
         for number, (_, derivation) in enumerate(self.derivations):
-            premises = set(derivation.premises)
-            missing.append(len(premises))
-            for premise in premises:
+            deep = {premise for premise in derivation.premises if premise[0] not in self.bounds}
+            missing.append(len(deep))
+            for premise in deep:
                 waiting.setdefault(premise, []).append(number)
-            if not premises:
-                (grounded if derivation.rule is not None and derivation.rule.body else level).append(number)
-        height = 0
-        while level or grounded:
-            proved: list[Goal] = []
-            for number in sorted(level):
+            if not deep:
+                levels.setdefault(self._height_over(derivation, 0, shallow_height), []).append(number)
+        while levels:
+            height = min(levels)
+            for number in sorted(levels.pop(height)):
                 node, derivation = self.derivations[number]
-                if node not in self.heights:
-                    self.heights[node] = height
-                    self.best[node] = derivation
-                    proved.append(node)
-            level, grounded = grounded, []
-            for node in proved:
-                for number in waiting.get(node, ()):
-                    missing[number] -= 1
-                    if not missing[number]:
-                        level.append(number)
-            height += 1
+                if node in self.heights:
+                    continue
+                self.heights[node] = height
+                self.best[node] = derivation
+                for after in waiting.get(node, ()):
+                    missing[after] -= 1
+                    if not missing[after]:
+                        above = self._height_over(self.derivations[after][1], height + 1, shallow_height)
+                        levels.setdefault(above, []).append(after)
+
+    def _height_over(self, derivation: Derivation, least: int, shallow_height: Callable[[Goal], int]) -> int:
+        """The height of a derivation, from `least`, which its deep premises make it."""
+        if derivation.rule is None or not derivation.rule.body:
+            return 0
+        height = max(1, least)
+        for premise in derivation.premises:
+            bound = self.bounds.get(premise[0])
+            if bound is not None and bound >= height:
+                height = max(height, 1 + shallow_height(premise))
+        return height
+
+
+def shallow_bounds(rulebook: Rulebook) -> dict[str, int]:
+    """The greatest height of a proof of each relation that rests on no recursive one."""
+    rules: dict[str, list[Rule]] = {}
+    for rule in rulebook.rules:
+        rules.setdefault(rule.head.relation, []).append(rule)
+    bounds: dict[str, int] = {}
+    for group in rulebook.strata:
+        for name in group:
+            below = [{p.relation for p in rule.body if isinstance(p, Atom)} for rule in rules.get(name, ())]
+            if len(group) == 1 and all(each in bounds for names in below for each in names):
+                heights = [1 + max((bounds[each] for each in names), default=0) for names in below]
+                bounds[name] = max(heights, default=0)
+    return bounds

@@ -23,6 +23,8 @@ class Relation:
     """A relation under its ground name, `p0_0.flow` for `flow` of the instance `p0_0`.
 
     `declared` is the name in the declaration and `instance` that of the instance, "" outside components.
+    Tuples of a `hidden` relation narrow rules and explain nothing: short proofs leave them out with all that
+    they rest on.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Relation:
     is_input: bool
     is_output: bool
     span: Span
+    hidden: bool = False
 
     @property
     def place(self) -> str:
