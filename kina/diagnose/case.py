@@ -36,6 +36,7 @@ class Case:
     program: Program
     relations: Relations
     prove: Callable[[str, Fact], tuple[ProofStep, ...]] = field(repr=False)
+    hidden: Callable[[str], bool] = field(repr=False)
 
     @cached_property
     def values(self) -> dict[str, Value]:
@@ -93,8 +94,13 @@ class Case:
         return next((n for n in self.program.annotations if n.value == value and n.kind in kinds), None)
 
     def proof(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
-        """The proof of a tuple, its leaves placed where the user wrote the annotations."""
-        return tuple(self._placed(step) for step in self.prove(relation, fact))
+        """Why a tuple holds, its leaves placed where the user wrote the annotations.
+
+        Tuples of hidden relations, which narrow rules and explain nothing, are left out with all that
+        only they rest on.
+        """
+        steps = [self._placed(step) for step in self.prove(relation, fact)]
+        return _renumbered(steps, 0, lambda step: step.id != 0 and self.hidden(step.relation))
 
     def _placed(self, step: ProofStep) -> ProofStep:
         note = self.annotation(step) if not step.premises else None
@@ -106,6 +112,25 @@ class Case:
         splits = [note for note in found if note.kind == "sharded"]
         order = {id(note): number for number, note in enumerate(self.program.annotations)}
         return tuple(sorted({id(note): note for note in splits}.values(), key=lambda note: order[id(note)]))
+
+
+def _renumbered(
+    steps: Sequence[ProofStep], root: int, drop: Callable[[ProofStep], bool]
+) -> tuple[ProofStep, ...]:
+    """The steps that `root` rests on without those to drop, numbered anew in their order."""
+    reached = {root}
+    queue = [root]
+    for number in queue:
+        for premise in steps[number].premises:
+            if premise not in reached and not drop(steps[premise]):
+                reached.add(premise)
+                queue.append(premise)
+    numbers = {old: new for new, old in enumerate(sorted(reached))}
+    return tuple(
+        replace(step, id=numbers[step.id], premises=tuple(numbers[p] for p in step.premises if p in numbers))
+        for step in steps
+        if step.id in numbers
+    )
 
 
 def axis_words(axes: Sequence[str]) -> str:

@@ -106,12 +106,12 @@ def _candidates(case: Case, group: Sequence[Conflict]) -> list[tuple[str, tuple[
         name = _result_words(case, conflict)
         for side in (conflict.one, conflict.two):
             edit = annotated_form(conflict.value.span, sharded_text(mesh, side.dim, side.axes))
-            found.append((f"say which {name} shall have: dim {side.dim} over {axis_words(side.axes)}", (edit,)))
+            found.append((f"say which layout {name} shall have: dim {side.dim} over {axis_words(side.axes)}", (edit,)))
     for pick in (lambda conflict: conflict.one, lambda conflict: conflict.two):
         notes = {note.span: note for conflict in group for note in pick(conflict).notes}
         rivals = [note for conflict in group for note in conflict.notes if note.span not in notes]
         later = max((note.priority for note in rivals), default=0) + 1
-        edits = tuple(with_priority(note, later, mesh) for note in _ordered(notes.values()))
+        edits = tuple(with_priority(note, later) for note in _ordered(notes.values()))
         if edits and rivals:
             found.append((_give_way(case, tuple(_ordered(notes.values()))), edits))
     return found

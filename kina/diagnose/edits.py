@@ -30,10 +30,10 @@ def sharded_text(mesh: Mesh, dim: int, axes: tuple[str, ...], priority: int = 0)
     return f"@sharded({', '.join(parts)})"
 
 
-def with_priority(note: Annotation, priority: int, mesh: Mesh) -> Edit:
-    """The edit that gives an annotation another priority."""
-    assert note.dim is not None
-    return Edit(note.span, sharded_text(mesh, note.dim, note.axes, priority))
+def with_priority(note: Annotation, priority: int) -> Edit:
+    """The edit that gives an annotation another priority and leaves the rest of it as it is written."""
+    text = re.sub(r",?\s*priority\s*=\s*\d+", "", note.span.text)
+    return Edit(note.span, f"{text.removesuffix(')')}, priority={priority})")
 
 
 def with_axes(note: Annotation, axes: tuple[str, ...], mesh: Mesh) -> Edit:

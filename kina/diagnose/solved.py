@@ -46,7 +46,12 @@ class Solved:
 
     @cached_property
     def case(self) -> Case:
-        return Case(self.program, self.solution.relations, self.prove)
+        return Case(self.program, self.solution.relations, self.prove, self._hidden)
+
+    def _hidden(self, relation: str) -> bool:
+        """Whether a relation explains nothing; negations and comparisons are no relations."""
+        known = self.rulebook.relations.get(relation)
+        return known is not None and known.hidden
 
     @cached_property
     def _prover(self) -> Prover:

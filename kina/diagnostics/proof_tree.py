@@ -46,7 +46,8 @@ def proof_lines(proof: Sequence[ProofStep], width: int, style: Style) -> list[st
     tree = _Tree(tuple(proof), style.proof == "full", _leads_to_given(proof))
     _grow(tree)
     given = sum(1 for step in proof if step.given_at is not None)
-    count = f"{len(proof)} step{'s' if len(proof) != 1 else ''}"
+    steps = len(tree.shown)
+    count = f"{steps} step{'s' if steps != 1 else ''}"
     heading = f"{count}, {given} of them given by you"
     cut_off = 0 if tree.full else max(0, len(tree.lines) - _SHORT_LINES - 1)
     if tree.folded:
