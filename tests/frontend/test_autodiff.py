@@ -35,6 +35,10 @@ def test_every_kind_is_known_or_has_no_slope() -> None:
 
 _UNARY = ("tanh", "sine", "logistic", "negate", "erf", "softmax", "abs", "exp")
 _BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
+_MOVE = (
+    *("(transpose {})", "(reverse {} [1])", "(cumsum {} 0)", "(sort {} 1)", "(cumprod {} 1)"),
+    "(pad (slice {} [1 0] [3 4] :strides [1 2]) 0.5 [1 0] [1 1] [0 1])",
+)
 _REDUCE = ("reduce_sum", "reduce_max", "mean", "prod")
 
 
@@ -61,12 +65,7 @@ def chains(draw: st.DrawFn) -> str:
                 kind, dim = draw(st.sampled_from(_REDUCE)), draw(st.integers(0, 1))
                 made = f"(multiply ({kind} {first} [{dim}] :keepdims true) {second})"
             case "move":
-                made = draw(
-                    st.sampled_from(
-                        ("(transpose {})", "(reverse {} [1])", "(cumsum {} 0)", "(sort {} 1)", "(cumprod {} 1)",
-                         "(pad (slice {} [1 0] [3 4] :strides [1 2]) 0.5 [1 0] [1 1] [0 1])")
-                    )
-                ).format(first)  # fmt: skip
+                made = draw(st.sampled_from(_MOVE)).format(first)
             case _:
                 made = f"(slice (concatenate {first} {second} 0) [2 0] [6 4])"
         if form == "matmul" and equation.endswith("->a"):
