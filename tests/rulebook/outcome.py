@@ -1,0 +1,125 @@
+"""What the rules derive from programs: every tuple of every relation, and which rules fire.
+
+Programs with the same mesh axes and priorities are evaluated in one run, with the names of each set apart by a
+number; a run for each would take minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kina.datalog.engine import solve
+from kina.datalog.joins import Scope, compile_body, instances, named_wildcards
+from kina.datalog.rules import Relation, Rule, Rulebook
+from kina.datalog.tables import Row, Tables
+from kina.diagnose.solved import rules_of
+from kina.diagnostics.concise import render_concise
+from kina.facts.dump import Facts, dump
+from kina.pipeline import Options, Result, build, check
+from kina.source import Source
+
+#: What belongs to one program, and not to the mesh.
+_OWN = frozenset({"Value", "Op", "Port"})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The rules of one program and all tuples, given and derived."""
+
+    rulebook: Rulebook
+    tables: Tables
+
+    def fires(self, name: str) -> bool:
+        """Whether a clause of the rule `name` derives anything."""
+        return any(self._derives(rule) for rule in self.rulebook.rules if rule.name == name)
+
+    def rows(self, relation: str) -> list[Row]:
+        """The tuples of a relation by its ground name, in order."""
+        assert relation in self.rulebook.relations, f"there is no relation `{relation}`"
+        return self.tables.ordered(relation)
+
+    def _derives(self, rule: Rule) -> bool:
+        body = named_wildcards(rule.body)
+        scope = Scope.of(rule.clause, body, self.tables)
+        slots = list(scope.blank)
+        for _ in instances(compile_body(body, frozenset(), scope), slots):
+            row = scope.row(rule.head.arguments)(slots)
+            assert self.tables.has(rule.head.relation, row), f"{rule.name} derives {row}, which is not there"
+            return True
+        return False
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """The outcomes of many programs, found when the first of their kind is asked for."""
+
+    facts: dict[str, Facts] = field(default_factory=dict)
+    found: dict[str, Outcome] = field(default_factory=dict)
+
+    def of(self, text: str, texts: Iterable[str] = ()) -> Outcome:
+        """Everything that the rules derive from the program `text`; the other `texts` may be asked for too."""
+        if text not in self.found:
+            kind = _kind(self._facts(text))
+            alike = [each for each in dict.fromkeys([text, *texts]) if _kind(self._facts(each)) == kind]
+            self.found.update(zip(alike, _solved([self._facts(each) for each in alike]), strict=True))
+        return self.found[text]
+
+    def _facts(self, text: str) -> Facts:
+        if text not in self.facts:
+            self.facts[text] = dump(build(Source("case.kina", text), Options()))
+        return self.facts[text]
+
+
+def _kind(facts: Facts) -> tuple[object, ...]:
+    """What programs of one run have in common: priorities, and the lists of mesh axes that can occur."""
+    names = ("mesh_axis", "axes_single", "axes_extended", "axes_joined", "axes_parts")
+    return facts.entry, *(tuple(sorted(facts.relations[name])) for name in names)
+
+
+def _solved(programs: Sequence[Facts]) -> list[Outcome]:
+    """The outcomes of programs of one kind."""
+    rulebook = rules_of(programs[0].entry)
+    together: dict[str, dict[Row, None]] = {relation.name: {} for relation in rulebook.inputs}
+    for number, facts in enumerate(programs):
+        for name, rows in facts.relations.items():
+            relation = rulebook.relations[name]
+            together[name].update(dict.fromkeys(_numbered(relation, row, number) for row in rows))
+    derived = [name for name, relation in rulebook.relations.items() if not relation.is_input]
+    given = {name: list(rows) for name, rows in together.items()}
+    found = solve("clingo", rulebook, given, derived).relations
+    parts: list[dict[str, list[Row]]] = [{} for _ in programs]
+    for name, rows in {**given, **found}.items():
+        for row in rows:
+            number, own = _apart(rulebook.relations[name], row)
+            for part in parts if number is None else [parts[number]]:
+                part.setdefault(name, []).append(own)
+    return [Outcome(rulebook, Tables(part)) for part in parts]
+
+
+def _numbered(relation: Relation, row: Row, number: int) -> Row:
+    columns = zip(relation.columns, row, strict=True)
+    return tuple(f"{number} {value}" if column.type in _OWN else value for column, value in columns)
+
+
+def _apart(relation: Relation, row: Row) -> tuple[int | None, Row]:
+    """The number of the program that a tuple is about, None for all, and the tuple with the names it has there."""
+    number: int | None = None
+    own: list[str | int] = []
+    for column, value in zip(relation.columns, row, strict=True):
+        if column.type in _OWN:
+            prefix, value = str(value).split(" ", 1)
+            assert number in (None, int(prefix)), f"{relation.name} mixes two programs"
+            number = int(prefix)
+        own.append(value)
+    return number, tuple(own)
+
+
+def checked(text: str) -> Result:
+    """What `kina check` says of the program `text`."""
+    return check(Source("case.kina", text), Options(solver="clingo"))
+
+
+def message(text: str) -> str:
+    """The findings about the program `text`, a line for each."""
+    return render_concise(checked(text).findings)
