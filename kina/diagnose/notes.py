@@ -69,14 +69,14 @@ def _unruled(case: Case) -> Iterator[Finding]:
     for fact in case.rows("unruled"):
         op = case.producers[case.value(fact[0]).id]
         yield Finding(
-            "K501",
+            "K902",
             "warning",
             f"no rule covers `{op.kind}`, so every device does all of its work",
             op.span,
             "replicated",
             proof=case.proof("unruled", fact),
             rule="sanity.unruled",
-            more=("`kina explain K501`",),
+            more=("`kina explain K902`",),
         )
 
 
@@ -157,8 +157,11 @@ def _stopped_by_size(case: Case) -> Iterator[Finding]:
 
 
 def _gathered_to_reshape(case: Case) -> Iterator[Finding]:
+    small = {(fact[0], fact[4], fact[5]) for fact in case.rows("stopped_by_size")}
     for fact in case.rows("gathered_to_reshape"):
         user, name, dim, axis = fact
+        if (user, name, dim) in small:
+            continue
         value, result = case.value(name), case.value(user)
         size = value.type.shape[int(dim)]
         yield Finding(

@@ -21,7 +21,9 @@ def findings_of(page: Page, blocks: tuple[Block, ...]) -> tuple[Finding, ...]:
     """All findings that the blocks of a page give."""
     match [block.language for block in blocks]:
         case ["kina"]:
-            return early(blocks[0].text) if page.code[1] in EARLY else checked(blocks[0].text)
+            if page.code[1] in EARLY:
+                return early(blocks[0].text)
+            return checked(blocks[0].text, "cost" if page.code == "K203" else "error")
         case ["kina", "lock"]:
             return _locked(*(block.text for block in blocks))
         case ["prolog"]:
@@ -41,9 +43,10 @@ def early(text: str) -> tuple[Finding, ...]:
     return ()
 
 
-def checked(text: str) -> tuple[Finding, ...]:
+def checked(text: str, on_conflict: str = "error") -> tuple[Finding, ...]:
     """The findings of a whole check."""
-    return check(Source("page.kina", text), Options(solver="clingo")).findings
+    options = Options(solver="clingo", on_conflict=on_conflict)
+    return check(Source("page.kina", text), options).findings
 
 
 def _locked(text: str, lock: str) -> tuple[Finding, ...]:
