@@ -41,13 +41,18 @@ Check = Callable[[Slots], bool]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Rows looked up in an index, each of which fills slots and then passes the checks; a check may fill a slot.
+    """Rows looked up in an index, each of which agrees with slots, fills slots and passes the checks.
 
-    The first stage of a body has no index and one empty row.
+    A check may fill a slot too.
+
+    The first stage of a body has no index and one empty row. `key_slots` are the slots of the key, None where it is
+    calculated.
     """
 
     index: Mapping[Value | Row, Sequence[Row]]
     key: Key
+    key_slots: tuple[int | None, ...]
+    same: tuple[tuple[int, int], ...]
     fills: tuple[tuple[int, int], ...]
     checks: tuple[Check, ...]
 
@@ -200,23 +205,22 @@ def compile_body(body: tuple[Premise, ...], given: frozenset[str], scope: Scope)
     bound = set(given)
     remaining = list(body)
     stages: list[Stage] = []
-    index: Mapping[Value | Row, Sequence[Row]] = {(): ((),)}
-    key: Key = partial(_row, ())
-    fills: tuple[tuple[int, int], ...] = ()
+    stage = Stage({(): ((),)}, partial(_row, ()), (), (), (), ())
     checks: list[Check] = []
     while remaining:
         premise = _next(remaining, bound, scope)
         remaining.remove(premise)
         if isinstance(premise, Atom) and len(_known(premise, bound)) < len(premise.arguments):
-            stages.append(Stage(index, key, fills, tuple(checks)))
-            index, key, fills, checks = _lookup(premise, bound, scope)
+            stages.append(replace(stage, checks=tuple(checks)))
+            stage = _lookup(premise, bound, scope)
+            checks = list(stage.checks)
         else:
             checks.append(_check(premise, bound, scope))
-    return (*stages, Stage(index, key, fills, tuple(checks)))
+    return (*stages, replace(stage, checks=tuple(checks)))
 
 
 #: Looking up this many rows costs no more than a test of membership, and may end the search.
-_FEW = 2.0
+_FEW_ENOUGH = 2.0
 
 
 def _next(remaining: Sequence[Premise], bound: set[str], scope: Scope) -> Premise:
@@ -228,7 +232,7 @@ def _next(remaining: Sequence[Premise], bound: set[str], scope: Scope) -> Premis
     atoms = [premise for premise in remaining if isinstance(premise, Atom) and premise not in ready]
     costs = [scope.tables.fan_out(atom.relation, _known(atom, bound)) for atom in atoms]
     cheapest = min(range(len(atoms)), key=costs.__getitem__, default=None)
-    if cheapest is not None and (not ready or (costs[cheapest] <= _FEW and _known(atoms[cheapest], bound))):
+    if cheapest is not None and (not ready or (costs[cheapest] <= _FEW_ENOUGH and _known(atoms[cheapest], bound))):
         return atoms[cheapest]
     return min(ready, key=_cost)
 
@@ -274,6 +278,8 @@ def _check(premise: Premise, bound: set[str], scope: Scope) -> Check:
             return partial(_present, scope.tables.all(relation), scope.row(arguments))
         case Negation(atom=atom):
             columns = _known(atom, bound)
+            if len(columns) == len(atom.arguments):
+                return partial(_missing, scope.tables.all(atom.relation), scope.row(atom.arguments))
             key = scope.key([atom.arguments[index] for index in columns])
             return partial(_absent, scope.tables.index(atom.relation, columns), key)
         case Comparison(operator=operator, left=left, right=right):
@@ -286,28 +292,34 @@ def _check(premise: Premise, bound: set[str], scope: Scope) -> Check:
             )
 
 
-def _lookup(
-    atom: Atom, bound: set[str], scope: Scope
-) -> tuple[Mapping[Value | Row, Sequence[Row]], Key, tuple[tuple[int, int], ...], list[Check]]:
-    columns = _known(atom, bound)
+def _lookup(atom: Atom, bound: set[str], scope: Scope) -> Stage:
+    known = _known(atom, bound)
+    columns = scope.tables.keys(atom.relation, known)
     key = scope.key([atom.arguments[index] for index in columns])
+    same: list[tuple[int, int]] = []
     fills: list[tuple[int, int]] = []
-    again: list[int] = []
+    calculated = False
     for column, term in enumerate(atom.arguments):
         if column in columns or isinstance(term, Wildcard):
             continue
-        if isinstance(term, Variable) and term.name not in bound:
-            bound.add(term.name)
-            fills.append((scope.names[term.name], column))
+        slot = scope.slot(term)
+        if slot is None or (column not in known and isinstance(term, Variable) and term.name in bound):
+            calculated = True
+        elif column in known:
+            same.append((column, slot))
         else:
-            again.append(column)
+            assert isinstance(term, Variable)
+            bound.add(term.name)
+            fills.append((slot, column))
     checks: list[Check] = []
-    if again:
+    if calculated:
         # A variable twice in one atom, or a calculated argument: the whole row is looked for once more.
-        known = _known(atom, bound)
-        known_key = scope.key([atom.arguments[index] for index in known])
-        checks.append(partial(_somewhere, scope.tables.index(atom.relation, known), known_key))
-    return scope.tables.index(atom.relation, columns), key, tuple(fills), checks
+        every = _known(atom, bound)
+        whole = scope.key([atom.arguments[index] for index in every])
+        checks.append(partial(_somewhere, scope.tables.index(atom.relation, every), whole))
+    index = scope.tables.index(atom.relation, columns)
+    key_slots = tuple(scope.slot(atom.arguments[index]) for index in columns)
+    return Stage(index, key, key_slots, tuple(same), tuple(fills), tuple(checks))
 
 
 def term_value(term: Term, bound: Collection[str], scope: Scope) -> Callable[[Slots], Value | None]:
@@ -342,6 +354,10 @@ def _aggregate(function: str, stages: tuple[Stage, ...], getter: Getter | None, 
 
 def _present(rows: frozenset[Row], row: Callable[[Slots], Row], slots: Slots) -> bool:
     return row(slots) in rows
+
+
+def _missing(rows: frozenset[Row], row: Callable[[Slots], Row], slots: Slots) -> bool:
+    return row(slots) not in rows
 
 
 def _absent(index: Mapping[Value | Row, Sequence[Row]], key: Key, slots: Slots) -> bool:
@@ -379,9 +395,7 @@ def instances(stages: tuple[Stage, ...], slots: Slots) -> Iterator[None]:
     while stack:
         stage = stages[len(stack)]
         for row in stack[-1]:
-            for slot, column in stage.fills:
-                slots[slot] = row[column]
-            if _pass(stage.checks, slots):
+            if _agrees(stage, row, slots):
                 break
         else:
             stack.pop()
@@ -393,8 +407,11 @@ def instances(stages: tuple[Stage, ...], slots: Slots) -> Iterator[None]:
             stack.append(iter(following.index.get(following.key(slots), ())))
 
 
-def _pass(checks: tuple[Check, ...], slots: Slots) -> bool:
-    for check in checks:
-        if not check(slots):
+def _agrees(stage: Stage, row: Row, slots: Slots) -> bool:
+    """Whether the row fits; if it does its values are in the slots."""
+    for column, slot in stage.same:
+        if row[column] != slots[slot]:
             return False
-    return True
+    for slot, column in stage.fills:
+        slots[slot] = row[column]
+    return all(check(slots) for check in stage.checks)

@@ -8,8 +8,11 @@ goal than the height found cannot lower it, so short proofs stay cheap in large 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import gc
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from kina.datalog.clingo_text import needed
 from kina.datalog.joins import (
@@ -64,7 +67,8 @@ class Prover:
         Of several derivations of one height the first in the order of clauses and of premises is taken.
         """
         goal = (relation, columns)
-        cone = self._search(goal)
+        with _without_collection():
+            cone = self._search(goal)
         chosen = {goal: cone.best[goal]}
         queue = [goal]
         for node in queue:
@@ -119,6 +123,8 @@ class Prover:
                 cone.add(node, Derivation(None, (), ()))
                 continue
             for matcher in self._matchers(relation):
+                if matcher.gate is not None and matcher.gate[0](row) not in matcher.gate[1]:
+                    continue
                 for derivation in matcher.derivations(row):
                     cone.add(node, derivation)
 
@@ -134,11 +140,13 @@ class Prover:
 class _Matcher:
     """One rule, compiled to find the instances that derive a given tuple.
 
-    `fills` are slots and the head columns they take; `early` and `late` are the other head columns, with what
+    `gate` is a key of the head and an index that has it if the rule can apply at all. `fills` are slots and the
+    head columns they take; `early` and `late` are the other head columns, with what
     must equal them before and after the body is looked at.
     """
 
     rule: Rule
+    gate: tuple[Callable[[Row], Value | Row], Container[Value | Row]] | None
     blank: tuple[Value, ...]
     fills: tuple[tuple[int, int], ...]
     early: tuple[tuple[int, Getter], ...]
@@ -162,13 +170,15 @@ class _Matcher:
         known = [
             (column, term) for column, term in rest if all(each.name in fills for each in variables(term))
         ]
+        stages = compile_body(body, frozenset(fills), scope)
         return _Matcher(
             rule=rule,
+            gate=_gate(stages, dict(fills.values())),
             blank=scope.blank,
             fills=tuple(fills.values()),
             early=tuple((column, scope.getter(term)) for column, term in known),
             late=tuple((column, scope.getter(term)) for column, term in rest if (column, term) not in known),
-            stages=compile_body(body, frozenset(fills), scope),
+            stages=stages,
             premises=tuple(
                 (atom.relation, scope.row(atom.arguments)) for atom in body if isinstance(atom, Atom)
             ),
@@ -187,6 +197,18 @@ class _Matcher:
             yield Derivation(
                 self.rule, tuple([(name, row(slots)) for name, row in self.premises]), tuple(slots)
             )
+
+
+def _gate(
+    stages: tuple[Stage, ...], columns: Mapping[int, int]
+) -> tuple[Callable[[Row], Value | Row], Container[Value | Row]] | None:
+    """The first lookup as a question to the head alone, None if its key is not all in the head."""
+    if len(stages) < 2 or not stages[1].key_slots:
+        return None
+    found = [columns[slot] for slot in stages[1].key_slots if slot is not None and slot in columns]
+    if len(found) < len(stages[1].key_slots):
+        return None
+    return itemgetter(*found), stages[1].index
 
 
 @dataclass(slots=True)
@@ -253,6 +275,18 @@ class _Cone:
             if bound is not None and bound >= height:
                 height = max(height, 1 + shallow_height(premise))
         return height
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """The cyclic collector walks all tuples of a cone again and again and finds no cycle: a third of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def shallow_bounds(rulebook: Rulebook) -> dict[str, int]:
