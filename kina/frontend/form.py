@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kina.diagnostics.finding import Finding, Help, ProgramError, SetupError, error
 from kina.frontend.ast import Function, MeshForm, Module
+from kina.frontend.autodiff.origin import spread
 from kina.frontend.builder import Arg, Builder
 from kina.frontend.constants import drop_unused, separate_constants
 from kina.frontend.form_annotations import Annotations
@@ -144,7 +145,7 @@ def _program(former: Former, entry: Definition) -> Program:
         mesh=former.annotations.mesh,
         entry=entry.function.name.name,
         values=tuple(builder.values),
-        ops=tuple(builder.ops),
+        ops=spread(builder.values, builder.ops) if former.cotangents else tuple(builder.ops),
         parameters=tuple(former.parameters),
         results=results,
         annotations=former.annotations.all(),

@@ -70,7 +70,8 @@ class Value:
 class Op:
     """An operation. `id` is its index in `Program.ops`, which is a topological order.
 
-    `origin` is "written" for ops of the program and its library, "derived" for those that `grad` made.
+    `origin` is "written" for ops of the program and its library, "derived" for those that `grad` made
+    and those that compute with derived values only.
     `attributes` are sorted by name and complete: every attribute of the kind is there.
     """
 

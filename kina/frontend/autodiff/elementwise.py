@@ -111,6 +111,9 @@ def _multiply(tape: Tape, step: Step) -> Contributions:
     g, (left, right) = step.cotangent, step.op.operands
     if left == right:
         # One product and not the sum of two, so that what is pending on `g` has one use.
+        number = tape.splat(g)
+        if number is not None:
+            return tape.scale(left, 2.0 * number), None
         return tape.multiply(g, tape.scale(left, 2.0)), None
     return (
         tape.multiply(g, right) if step.wants[0] else None,
