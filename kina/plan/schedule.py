@@ -25,7 +25,12 @@ class _State:
     whole_bytes: int
 
     def can(self, step: Step) -> bool:
-        """Whether the step can be made now: what leaves is last on its dim, what arrives comes next."""
+        """Whether the step can be made now: what leaves is last on its dim, what arrives comes next.
+
+        One device keeps a value only after it is whole over the axis: a shard is no part.
+        """
+        if step.kind == "mask":
+            return not any(set(step.axes) & set(axes) for axes in self.dims)
         if step.kind in ("all_gather", "all_to_all") and not self._ends_with(step.dim, step.axes):
             return False
         if step.kind in ("slice", "reduce_scatter"):
