@@ -15,6 +15,7 @@ from kina.datalog.rules import Relation, Rule, Rulebook
 from kina.datalog.tables import Row, Tables
 from kina.diagnose.solved import rules_of
 from kina.diagnostics.concise import render_concise
+from kina.diagnostics.finding import ProgramError
 from kina.facts.dump import Facts, dump
 from kina.pipeline import Options, Result, build, check
 from kina.source import Source
@@ -61,9 +62,16 @@ class Outcomes:
         """Everything that the rules derive from the program `text`; the other `texts` may be asked for too."""
         if text not in self.found:
             kind = _kind(self._facts(text))
-            alike = [each for each in dict.fromkeys([text, *texts]) if _kind(self._facts(each)) == kind]
+            alike = [each for each in dict.fromkeys([text, *texts]) if self._is(each, kind)]
             self.found.update(zip(alike, _solved([self._facts(each) for each in alike]), strict=True))
         return self.found[text]
+
+    def _is(self, text: str, kind: tuple[object, ...]) -> bool:
+        """Whether a program is of a kind; one with mistakes fails when it is asked for, and no other does."""
+        try:
+            return _kind(self._facts(text)) == kind
+        except ProgramError:
+            return False
 
     def _facts(self, text: str) -> Facts:
         if text not in self.facts:
