@@ -181,10 +181,20 @@ class Mover:
         return self._collective("all_to_all", value, shape, fields, cause)
 
     def _permute(self, value: Tensor, before: Layout, after: Layout, cause: str) -> Tensor:
+        """Shards to the devices that want them; the StableHLO interpreter hangs on a device that sends to itself."""
         pairs = self.grid.exchange(self.grid.real(before), self.grid.real(after))
-        if all(source == target for source, target in pairs):
+        moving = [pair for pair in pairs if pair[0] != pair[1]]
+        if not moving:
             return value
-        return self._collective("collective_permute", value, value.shape, {"pairs": matrix(pairs, 2)}, cause)
+        moved = self._collective("collective_permute", value, value.shape, {"pairs": matrix(moving, 2)}, cause)
+        if len(moving) == len(pairs):
+            return moved
+        targets = {target for _, target in moving}
+        staying = ["false" if device in targets else "true" for device in range(len(pairs))]
+        table = self.lines.constant(f"[{', '.join(staying)}]", "i1", (len(pairs),))
+        entry = self.lines.typed("dynamic_slice", (table, self._device()), "i1", (1,), ", sizes = [1]")
+        stays = self.lines.typed("reshape", (entry,), "i1", ())
+        return self.lines.typed("select", (stays, value, moved), value.element, value.shape)
 
 
 def _scaled(shape: tuple[int, ...], dim: int, times: int, parts: int) -> tuple[int, ...]:
