@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kina.run.session import Session, StepReport
     from kina.source import Source
 
+_NO_FINDINGS: tuple[Finding, ...] = ()
+
 _EPILOG = """\b
 Examples:
   kina run model.kina --verify
@@ -34,7 +36,9 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
-@click.option("--devices", type=click.IntRange(1), metavar="N", help="How many devices; the mesh says it too.")
+@click.option(
+    "--devices", type=click.IntRange(1), metavar="N", help="How many devices; the mesh says it too."
+)
 @click.option("--steps", type=click.IntRange(1), default=1, show_default=True, help="How many steps.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of drawn inputs.")
 @click.option("--inputs", metavar="F.npz", type=click.Path(), help="Inputs by name, in place of drawn ones.")
@@ -96,7 +100,9 @@ def _failed(file: str, findings: Sequence[Finding], form: str) -> int:
 
     from kina.report.as_json import findings_json
 
-    write_stdout(json.dumps({"version": 1, "ok": False, "file": file, "findings": findings_json(findings)}) + "\n")
+    write_stdout(
+        json.dumps({"version": 1, "ok": False, "file": file, "findings": findings_json(findings)}) + "\n"
+    )
     return 1
 
 
@@ -110,7 +116,7 @@ def _prepare(file: str, values: dict[str, Any]) -> _Prepared | None:
         say(f"{file}: read")
         source = open_source(file)
         if _is_module(source):
-            program, findings = None, ()
+            program, findings = None, _NO_FINDINGS
             _refuse_for_module(values)
             text = source
         else:
@@ -130,13 +136,15 @@ def _prepare(file: str, values: dict[str, Any]) -> _Prepared | None:
 
 
 def _is_module(source: Source) -> bool:
-    return source.name.endswith(".mlir") or (source.name == "<stdin>" and source.text.lstrip().startswith("module"))
+    return source.name.endswith(".mlir") or (
+        source.name == "<stdin>" and source.text.lstrip().startswith("module")
+    )
 
 
 def _refuse_for_module(values: dict[str, Any]) -> None:
     if values["verify"]:
         raise SetupError(
-            "`--verify` compares with the program that a module was compiled from, and a module does not hold it",
+            "`--verify` compares with a program, and a module does not hold the one it was compiled from",
             "run the `.kina` file",
         )
     for name in ("mesh", "entry"):
@@ -153,7 +161,9 @@ def _session(
     from kina.run.session import Session
 
     if values["devices"] not in (None, module.devices):
-        raise SetupError(f"`--devices {values['devices']}` contradicts the mesh, which has {module.devices} devices")
+        raise SetupError(
+            f"`--devices {values['devices']}` contradicts the mesh, which has {module.devices} devices"
+        )
     spans = {value.name: value.span for value in program.values} if program is not None else None
     ports = signature(module, spans)
     given = None
@@ -187,7 +197,11 @@ def _memory(module: Any, program: Program | None) -> tuple[int, int, int]:
             from kina.diagnostics.finding import error
 
             raise ProgramError(
-                error("K707", f"the one-device run needs about {one:,} bytes; {available:,} are free", program.span)
+                error(
+                    "K707",
+                    f"the one-device run needs about {one:,} bytes; {available:,} are free",
+                    program.span,
+                )
             )
     return whole, whole // module.devices, one
 
@@ -216,7 +230,13 @@ def _run(session: Session, with_text: bool) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("steps"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    columns = (
+        TextColumn("steps"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=session.steps)
 

@@ -11,13 +11,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from kina.frontend.ir import Op, Program
-from kina.mlir.grid import Grid
 from kina.mlir.emit_lines import Lines, Tensor
 from kina.mlir.emit_moves import Mover
 from kina.mlir.emit_ops import STABLEHLO, Emit, Site
 from kina.mlir.emit_own import OWN
 from kina.mlir.emit_ports import Port, draws, layout_text
 from kina.mlir.emit_text import ELEMENTS, string
+from kina.mlir.grid import Grid
 from kina.mlir.render import render_lines, render_module
 from kina.plan.decisions import Coercion, Decisions, Layout, Pending
 from kina.plan.reasons import reason
@@ -61,9 +61,7 @@ class _Emitter:
     #: (op, position) -> the coercion of that operand, and of that result
     at_operand: dict[tuple[int, int], int] = field(init=False, default_factory=dict)
     at_result: dict[tuple[int, int], Coercion] = field(init=False, default_factory=dict)
-    at_parameter: dict[int, list[Coercion]] = field(
-        init=False, default_factory=lambda: defaultdict(list)
-    )
+    at_parameter: dict[int, list[Coercion]] = field(init=False, default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         self.grid = Grid(self.program.mesh)
@@ -117,7 +115,9 @@ class _Emitter:
         made = _EMIT[op.kind](site)
         for pos, (value, tensor, shape) in enumerate(zip(op.results, made, shapes, strict=True)):
             if tensor.shape != shape:
-                raise PlanError(f"`{program.values[value].name}` has the local shape {tensor.shape}, not {shape}")
+                raise PlanError(
+                    f"`{program.values[value].name}` has the local shape {tensor.shape}, not {shape}"
+                )
             held = _Held(tensor, layouts[pos])
             coercion = self.at_result.get((op.id, pos))
             self.held[value] = held if coercion is None else self._coerced(held, coercion)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kina.mlir.grid import Grid
 from kina.mlir.emit_lines import Lines, Tensor
 from kina.mlir.emit_text import FLOATS, matrix, string
+from kina.mlir.grid import Grid
 from kina.plan.decisions import Layout, Step
 
 #: reduction -> the op that combines two elements
@@ -50,8 +50,10 @@ class Mover:
     _indices: dict[tuple[str, ...], Tensor] = field(default_factory=dict)
     _texts: dict[tuple[str, ...], str] = field(default_factory=dict)
 
-    def move(self, value: Tensor, step: Step, layout: Layout, after: Layout, cause: str) -> tuple[Tensor, Layout]:
-        """`value`, which has `layout`, after one step; and its layout then. `cause` stands at a collective."""
+    def move(
+        self, value: Tensor, step: Step, layout: Layout, after: Layout, cause: str
+    ) -> tuple[Tensor, Layout]:
+        """`value`, which has `layout`, after one step, and its layout then; `cause` is printed."""
         axes = tuple(axis for axis in step.axes if self.grid.sizes[axis] > 1)
         if not axes and step.kind != "collective_permute":
             return value, layout
@@ -90,7 +92,9 @@ class Mover:
         if len(axes) == 1:
             return self._coordinate(axes[0])
         major = self.shard_index(axes[:-1])
-        scaled = self.lines.alike("multiply", (major, self.lines.scalar(str(self.grid.sizes[axes[-1]]), "i32")))
+        scaled = self.lines.alike(
+            "multiply", (major, self.lines.scalar(str(self.grid.sizes[axes[-1]]), "i32"))
+        )
         return self.lines.alike("add", (scaled, self.shard_index(axes[-1:])))
 
     def _coordinate(self, axis: str) -> Tensor:
@@ -181,12 +185,14 @@ class Mover:
         return self._collective("all_to_all", value, shape, fields, cause)
 
     def _permute(self, value: Tensor, before: Layout, after: Layout, cause: str) -> Tensor:
-        """Shards to the devices that want them; the StableHLO interpreter hangs on a device that sends to itself."""
+        """Shards to the devices that want them. The StableHLO interpreter hangs if a device sends to itself."""
         pairs = self.grid.exchange(self.grid.real(before), self.grid.real(after))
         moving = [pair for pair in pairs if pair[0] != pair[1]]
         if not moving:
             return value
-        moved = self._collective("collective_permute", value, value.shape, {"pairs": matrix(moving, 2)}, cause)
+        moved = self._collective(
+            "collective_permute", value, value.shape, {"pairs": matrix(moving, 2)}, cause
+        )
         if len(moving) == len(pairs):
             return moved
         targets = {target for _, target in moving}

@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import cast
 
 from kina.frontend.ir import Attribute, Op
-from kina.mlir.grid import Grid
 from kina.mlir.emit_lines import Line, Lines, Tensor
 from kina.mlir.emit_moves import Mover, combiner, identity
 from kina.mlir.emit_text import ELEMENTS, FLOATS, array, flags, number, numbers
+from kina.mlir.grid import Grid
 from kina.plan.decisions import Layout
 
 
@@ -62,7 +62,9 @@ def _alike(site: Site) -> Emitted:
     return (site.lines.alike(site.op.kind, site.operands, site.names[0]),)
 
 
-def _typed(site: Site, clauses: str = "", kind: str = "", operands: Sequence[Tensor] | None = None) -> Emitted:
+def _typed(
+    site: Site, clauses: str = "", kind: str = "", operands: Sequence[Tensor] | None = None
+) -> Emitted:
     made = site.lines.typed(
         kind or site.op.kind,
         site.operands if operands is None else operands,
@@ -165,7 +167,8 @@ def _convolution_dims(site: Site) -> str:
     for side, letters in (("input", "bf"), ("kernel", "io"), ("output", "bf")):
         roles = ("input_feature", "output_feature") if side == "kernel" else ("batch", "feature")
         places = {
-            site.number(f"{side}_{role}_dimension"): letter for role, letter in zip(roles, letters, strict=True)
+            site.number(f"{side}_{role}_dimension"): letter
+            for role, letter in zip(roles, letters, strict=True)
         }
         for index, dim in enumerate(site.list(f"{side}_spatial_dimensions")):
             places[dim] = str(index)
@@ -249,7 +252,10 @@ def sorted_by_first(
     names: Sequence[str],
 ) -> Emitted:
     """All operands in the order of the first."""
-    pairs = [f"%p{2 * i}: tensor<{each.element}>, %p{2 * i + 1}: tensor<{each.element}>" for i, each in enumerate(operands)]
+    pairs = [
+        f"%p{2 * i}: tensor<{each.element}>, %p{2 * i + 1}: tensor<{each.element}>"
+        for i, each in enumerate(operands)
+    ]
     key = operands[0].element
     word = "FLOAT" if key in FLOATS else "UNSIGNED" if key == "i1" else "SIGNED"
     results = several(lines, operands, names)
@@ -339,10 +345,41 @@ def nested(words: list[str], shape: tuple[int, ...]) -> str:
 
 
 _ALIKE = (
-    "abs negate exponential exponential_minus_one log log_plus_one logistic tanh sine cosine tan sqrt rsqrt "
-    "cbrt sign floor ceil round_nearest_even not add subtract multiply divide maximum minimum power remainder "
-    "atan2 and or xor shift_left shift_right_logical shift_right_arithmetic"
-).split()
+    "abs",
+    "negate",
+    "exponential",
+    "exponential_minus_one",
+    "log",
+    "log_plus_one",
+    "logistic",
+    "tanh",
+    "sine",
+    "cosine",
+    "tan",
+    "sqrt",
+    "rsqrt",
+    "cbrt",
+    "sign",
+    "floor",
+    "ceil",
+    "round_nearest_even",
+    "not",
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "maximum",
+    "minimum",
+    "power",
+    "remainder",
+    "atan2",
+    "and",
+    "or",
+    "xor",
+    "shift_left",
+    "shift_right_logical",
+    "shift_right_arithmetic",
+)
 
 #: kind -> how it is written; kinds that StableHLO lacks are in `kina.mlir.emit_own`
 STABLEHLO: Mapping[str, Emit] = MappingProxyType(
@@ -375,4 +412,14 @@ STABLEHLO: Mapping[str, Emit] = MappingProxyType(
     }
 )
 
-__all__ = ["ELEMENTS", "STABLEHLO", "Attribute", "Emit", "Emitted", "Site", "iota", "reduced", "sorted_by_first"]
+__all__ = [
+    "ELEMENTS",
+    "STABLEHLO",
+    "Attribute",
+    "Emit",
+    "Emitted",
+    "Site",
+    "iota",
+    "reduced",
+    "sorted_by_first",
+]

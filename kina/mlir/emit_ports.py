@@ -1,7 +1,7 @@
 """What stands beside each argument and result, so that the text alone can be run and assembled.
 
 `kina.layout` names the value, its global shape, the mesh axes of each dim and the axes it is pending over.
-For arguments it also says which values make sense: indices stay below the size of what they point into.
+For arguments it also says which values make sense, such as indices below the size of what they point into.
 """
 
 from __future__ import annotations
@@ -14,10 +14,20 @@ from kina.plan.decisions import Layout, Pending
 
 #: Kinds whose results hold elements of their operands, or those converted.
 _CARRIERS = frozenset(
-    "convert reshape broadcast_in_dim transpose slice reverse concatenate reshard optimization_barrier".split()
+    {
+        "convert",
+        "reshape",
+        "broadcast_in_dim",
+        "transpose",
+        "slice",
+        "reverse",
+        "concatenate",
+        "reshard",
+        "optimization_barrier",
+    }
 )
 #: Kinds that keep what is not negative.
-_GROWING = frozenset("add divide maximum reduce power cumulative".split())
+_GROWING = frozenset(["add", "divide", "maximum", "reduce", "power", "cumulative"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +44,13 @@ def layout_text(name: str, type_: TensorType, layout: Layout, pending: Pending, 
     axes = ", ".join(f"[{', '.join(map(string, dim))}]" for dim in layout)
     parts = ", ".join(f"[{string(axis)}, {string(reduction)}]" for axis, reduction in pending)
     return (
-        f"{{axes = [{axes}], {draw}name = {string(name)}, pending = [{parts}], "
-        f"shape = {array(type_.shape)}}}"
+        f"{{axes = [{axes}], {draw}name = {string(name)}, pending = [{parts}], shape = {array(type_.shape)}}}"
     )
 
 
 def draws(program: Program) -> dict[int, str]:
-    """For parameters with such a limit: `below = N`, or that negative numbers make no sense.
+    """What parameters should hold: `first`, the number that fills them before the first step; `below`, a limit
+    of indices; or that negative numbers make no sense.
 
     Read from the uses: positions in a gather, a scatter or a comparison with an iota are indices, and what
     goes into a root or a logarithm is not negative.
@@ -52,8 +62,11 @@ def draws(program: Program) -> dict[int, str]:
         _limit(program, op, made, below)
         _sign(op, positive)
     found = {}
+    first = {program.parameters[position]: text for position, text in program.initial}
     for value in program.parameters:
-        if program.type_of(value).dtype in ("i32", "i64"):
+        if value in first:
+            found[value] = f"first = {string(first[value])}, "
+        elif program.type_of(value).dtype in ("i32", "i64"):
             if value in below:
                 found[value] = f"below = {below[value]} : i64, "
         elif value in positive:

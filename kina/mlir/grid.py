@@ -86,9 +86,7 @@ class Grid:
         return tuple([self.index(device, axes) for axes in layout])
 
 
-def _pairs(
-    sources: dict[object, list[int]], targets: dict[object, list[int]]
-) -> Iterator[tuple[int, int]]:
+def _pairs(sources: dict[object, list[int]], targets: dict[object, list[int]]) -> Iterator[tuple[int, int]]:
     for block, wanting in targets.items():
         holding = sources.get(block, [])
         if len(holding) != len(wanting):

@@ -21,9 +21,7 @@ def _environment() -> Environment:
         for name in (*_FAMILIES, "module")
     }
     # MLIR is not HTML: what must be escaped is escaped where strings are made
-    return Environment(  # noqa: S701
-        loader=DictLoader(texts), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
-    )
+    return Environment(loader=DictLoader(texts), undefined=StrictUndefined, keep_trailing_newline=True)  # noqa: S701
 
 
 @lru_cache(maxsize=1)

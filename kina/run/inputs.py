@@ -32,6 +32,8 @@ class Draw:
         """
         rng = self.generator(step, index)
         dtype = DTYPES[port.type.dtype]
+        if port.first is not None:
+            return np.full(port.shape, port.first).astype(dtype)
         if dtype == np.bool_:
             return np.asarray(rng.random(port.shape) < 0.5)
         if not is_float(dtype):
@@ -40,7 +42,8 @@ class Draw:
         wide = np.float64 if dtype == np.float64 else np.float32
         values = np.asarray(rng.standard_normal(port.shape, dtype=wide))
         if len(port.shape) > 1:
-            values *= min(1.0, 2.0 / max(1.0, float(max(port.shape)) ** 0.5))
+            scale = min(1.0, 2.0 / max(1.0, float(max(port.shape)) ** 0.5))
+            np.multiply(values, scale, out=values)
         if port.positive:
             np.abs(values, out=values)
         return values.astype(dtype, copy=False)
@@ -81,7 +84,11 @@ def from_arrays(
         found.append(_taken(arrays, name, port, port.shape, file, findings))
     for name in sorted(set(arrays) - used):
         findings.append(
-            error("K701", f"`{file}` has an array `{name}`, which is no argument", ports[0].span if ports else None)
+            error(
+                "K701",
+                f"`{file}` has an array `{name}`, which is no argument",
+                ports[0].span if ports else None,
+            )
         )
     if findings:
         raise ProgramError(*findings)

@@ -35,7 +35,9 @@ def write_outputs(path: str, session: Session, per_device: bool) -> None:
     """Write the file, whole or not at all. SetupError if it cannot be written."""
     target = Path(path)
     try:
-        handle, draft = tempfile.mkstemp(prefix=f".{target.name[:100]}-", suffix=".npz", dir=target.resolve().parent)
+        handle, draft = tempfile.mkstemp(
+            prefix=f".{target.name[:100]}-", suffix=".npz", dir=target.resolve().parent
+        )
         try:
             with os.fdopen(handle, "wb") as file:
                 np.savez(file, **arrays(session, per_device))  # type: ignore[arg-type]

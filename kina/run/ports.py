@@ -1,9 +1,9 @@
-"""What a module says of its arguments and results in `kina.layout`; without it a tensor is whole everywhere."""
+"""What a module says of its arguments and results in `kina.layout`; without it tensors are whole."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from kina.diagnostics.finding import ProgramError, error
@@ -21,7 +21,7 @@ class RunPort:
     """An argument or a result. `shape` is global, `type` that of one device.
 
     `known` is false if the module does not say how the tensor is laid out. Numbers that make sense in an
-    argument are below `below`, or not negative if `positive`.
+    argument are below `below`, or not negative if `positive`; `first` fills it before the first step.
     """
 
     name: str
@@ -33,6 +33,7 @@ class RunPort:
     known: bool = True
     below: int | None = None
     positive: bool = False
+    first: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ def signature(module: Module, spans: Mapping[str, Span] | None = None) -> Signat
     main = module.main
     last = main.body.ops[-1]
     arguments = tuple(
-        _port(grid, main.values[number].type, attributes, main.values[number].name[1:], main.values[number].span)
+        _port(
+            grid, main.values[number].type, attributes, main.values[number].name[1:], main.values[number].span
+        )
         for number, attributes in zip(main.body.arguments, main.argument_attributes, strict=True)
     )
     results = tuple(
@@ -72,8 +75,6 @@ def signature(module: Module, spans: Mapping[str, Span] | None = None) -> Signat
 
 
 def _placed(ports: tuple[RunPort, ...], spans: Mapping[str, Span] | None) -> tuple[RunPort, ...]:
-    from dataclasses import replace
-
     if spans is None:
         return ports
     return tuple(replace(port, span=spans.get(port.name, port.span)) for port in ports)
@@ -128,7 +129,17 @@ def _port(
         span,
         below=below if type(below) is int else None,
         positive=given.get("positive") is True,
+        first=_first(given.get("first"), span),
     )
+
+
+def _first(value: AttributeValue | None, span: Span) -> float | None:
+    if value is None:
+        return None
+    try:
+        return float(str(value))
+    except ValueError:
+        _wrong(f"`kina.layout` has `first = {value}`, which is no number", span)
 
 
 def _check(
@@ -152,9 +163,7 @@ def _check(
         _wrong(f"`kina.layout` gives the local shape {list(grid.local(shape, layout))}, not {type_}", span)
 
 
-def _carries(
-    module: Module, arguments: tuple[RunPort, ...], results: tuple[RunPort, ...]
-) -> dict[int, int]:
+def _carries(module: Module, arguments: tuple[RunPort, ...], results: tuple[RunPort, ...]) -> dict[int, int]:
     """Position of an argument -> position of the result that it becomes."""
     found = {}
     for row in map(_list, _list(module.attributes.get("kina.carries"))):

@@ -68,12 +68,18 @@ def port_type(port: RunPort) -> str:
 
 def _results(session: Session) -> list[str]:
     rows = [("result", "type", "")]
-    for port in session.signature.results:
+    carried = set(session.signature.carries.values())
+    for index, port in enumerate(session.signature.results):
+        if index in carried:
+            continue
         said = "left pending: assembled by completing it" if port.pending else ""
         if not port.known:
             said = "of unknown layout: shown as it is on each device"
         rows.append((port.name, port_type(port), said))
-    return table(rows) if len(rows) > 1 else []
+    lines = table(rows) if len(rows) > 1 else []
+    if carried:
+        lines.append(f"and {len(carried)} that are carried to the next step")
+    return lines
 
 
 def _comparison(reports: Sequence[StepReport]) -> list[str]:
@@ -96,7 +102,9 @@ def _comparison(reports: Sequence[StepReport]) -> list[str]:
     lines.append(f"tolerance: {_tolerances(used)}")
     nans = sum(each.nans for _, each in pairs)
     if nans:
-        lines.append(f"{nans:,} {'element is' if nans == 1 else 'elements are'} NaN in both, which counts as equal")
+        lines.append(
+            f"{nans:,} {'element is' if nans == 1 else 'elements are'} NaN in both, which counts as equal"
+        )
     return lines
 
 

@@ -77,7 +77,9 @@ class Session:
         self.outputs = outputs
         self._count(events)
         differences = (
-            compare(self.signature.grid, self.signature.results, outputs, expected) if expected is not None else []
+            compare(self.signature.grid, self.signature.results, outputs, expected)
+            if expected is not None
+            else []
         )
         return StepReport(
             number,

@@ -27,7 +27,9 @@ def shard(grid: Grid, port: RunPort, whole: Array, rng: np.random.Generator) -> 
     """One array per device. Devices that hold the same share one; parts of a pending value are drawn."""
     if port.pending:
         parts = split_pending(whole, grid, port.pending, rng)
-        keys = [tuple(grid.places[device][axis] for axis, _ in port.pending) for device in range(len(grid.places))]
+        keys = [
+            tuple(grid.places[device][axis] for axis, _ in port.pending) for device in range(len(grid.places))
+        ]
         return [
             np.ascontiguousarray(parts[keys[device]][place(grid, port, device)])
             for device in range(len(grid.places))
@@ -125,5 +127,3 @@ def assemble(grid: Grid, port: RunPort, shards: Sequence[Array]) -> Array:
 def same_layout(one: RunPort, two: RunPort) -> bool:
     """Whether shards of one port are shards of the other."""
     return one.layout == two.layout and not one.pending and not two.pending
-
-

@@ -106,10 +106,11 @@ def _share(part: Array, whole: Array, allowed: float) -> tuple[float, int, int]:
         wrong = part != whole
         at = int(np.argmax(wrong))
         return (float("inf") if wrong.reshape(-1)[at] else 0.0), at, 0
-    wide = np.float64 if whole.dtype == np.float64 else np.float32
-    one, two = part.astype(wide, copy=False), whole.astype(wide, copy=False)
+    wide = np.dtype(np.float64 if whole.dtype == np.float64 else np.float32)
+    one: Array = part.astype(wide, copy=False)
+    two: Array = whole.astype(wide, copy=False)
     with np.errstate(all="ignore"):
-        off = np.abs(one - two)
+        off = np.abs(np.subtract(one, two))
     odd = ~np.isfinite(off)
     nans = 0
     if odd.any():
