@@ -16,6 +16,8 @@ from kina.frontend.forms.core import Bound, Form
 from kina.frontend.forms.parameters import string, tensors
 
 _MOST = 32
+#: Letters of an equation: enough for that many operands of the largest rank.
+_LONGEST = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,9 @@ def _einsum(bound: Bound) -> tuple[int, ...]:
 
 
 def _parse(bound: Bound, equation: str, count: int) -> tuple[list[str], str]:
+    if len(equation) > _LONGEST:
+        message = f"the equation has {len(equation):,} characters; at most {_LONGEST:,} are taken"
+        bound.refuse("K110", message, bound.arg("equation").span)
     text = "".join(equation.split())
     before, arrow, output = text.partition("->")
     inputs = before.split(",")
