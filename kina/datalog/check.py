@@ -8,6 +8,8 @@ from kina.datalog.binding import check_bound
 from kina.datalog.column_types import check_types
 from kina.datalog.rules import Relation, Rule
 from kina.datalog.syntax import (
+    Aggregate,
+    Arithmetic,
     Atom,
     Clause,
     Comparison,
@@ -95,11 +97,23 @@ def _check_atom(atom: Atom, relations: Mapping[str, Relation]) -> Iterable[Findi
 
 
 def _check_aggregates(clause: Clause) -> Iterable[Finding]:
-    """An aggregate does not hold another one."""
+    """An aggregate holds no other one, and one aggregate of a clause at most calculates.
+
+    Soufflé 2.5 stops at an assertion on two that do both: calculate, and use a variable of the clause.
+    """
+    calculating = 0
     for premise in clause.body:
         for aggregate in aggregates(premise):
             for inner in aggregate.body:
                 for nested in aggregates(inner):
-                    yield error(
-                        "K802", "an aggregate inside an aggregate is outside the rule language", nested.span
-                    )
+                    message = "an aggregate inside an aggregate is outside the rule language"
+                    yield error("K802", message, nested.span)
+            calculating += _calculates(aggregate)
+            if calculating > 1:
+                message = "a second aggregate that calculates, in one clause, is outside the rule language"
+                yield error("K802", message, aggregate.span)
+
+
+def _calculates(aggregate: Aggregate) -> bool:
+    equalities = (each for each in aggregate.body if isinstance(each, Comparison) and each.operator == "=")
+    return isinstance(aggregate.value, Arithmetic) or any(equalities)
