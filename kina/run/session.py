@@ -76,18 +76,13 @@ class Session:
         seconds = perf_counter() - start
         self.outputs = outputs
         self._count(events)
-        differences = (
-            compare(self.signature.grid, self.signature.results, outputs, expected)
-            if expected is not None
-            else []
-        )
-        return StepReport(
-            number,
-            seconds,
-            self._numbers(),
-            tuple(differences),
-            tuple(findings(differences, self.signature.results, number)),
-        )
+        grid, ports = self.signature.grid, self.signature.results
+        differences: list[Difference] = []
+        found: list[Finding] = []
+        if expected is not None:
+            differences = compare(grid, ports, outputs, expected)
+            found = findings(differences, ports, number)
+        return StepReport(number, seconds, self._numbers(), tuple(differences), tuple(found))
 
     def _inputs(self, step: int) -> tuple[list[Array], list[list[Array]]]:
         """Whole inputs, if they are to be compared, and the inputs of each device."""
