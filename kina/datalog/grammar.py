@@ -299,6 +299,13 @@ def _explain_token(before: str, token: Token, span: Span, expected: frozenset[st
         return error(
             "K803", "a directive has parameters, which can read and write any file", span, notes=(_HELP,)
         )
+    previous = re.search(r"\b(\w+)\s*$", before)
+    if previous and previous.group(1) in _RESERVED and token.type != "DOC":
+        return _unsupported(f"`{previous.group(1)}`", span)
+    if word == "-" and re.search(r"\bchoice$", before):
+        return _unsupported("`choice-domain`", span)
+    if token.type == "NAME" and re.search(r"\b0$", before):
+        return _unsupported("a number that is not decimal", span)
     if word in _RESERVED:
         place = " in this place" if word in {"count", "sum", "min", "max"} else ""
         return _unsupported(f"`{word}`{place}", span)
@@ -309,8 +316,6 @@ def _explain_token(before: str, token: Token, span: Span, expected: frozenset[st
             return _unsupported("subsumption by `<=`", span)
     if word == "." and re.search(r"[0-9]$", before) and re.match(r"\.[0-9]", span.source.text[span.start :]):
         return _unsupported("a float number", span)
-    if word == "." and (constant := re.search(r"\b(true|false)\s*$", before)):
-        return _unsupported(f"`{constant.group(1)}` as a premise", span)
     if word in {".type", ".comp", ".init", ".include", ".once"}:
         return _unsupported(f"`{word}` inside a component", span)
     if word == "," and re.search(r"\.(input|output)\s+[\w.]+\s*$", before):

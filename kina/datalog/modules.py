@@ -169,8 +169,8 @@ def _shown(path: Path, search: Sequence[Path]) -> str:
     wrote it.
     """
     real = path.resolve()
-    for place in search:
-        folder = place.resolve()
-        if real.is_relative_to(folder):
-            return f"{folder.name.lstrip('_')}/{real.relative_to(folder).as_posix()}"
-    return path.as_posix()
+    holding = [place.resolve() for place in search if real.is_relative_to(place.resolve())]
+    if not holding:
+        return path.as_posix()
+    folder = max(holding, key=lambda place: len(place.parts))
+    return f"{folder.name.lstrip('_')}/{real.relative_to(folder).as_posix()}"
