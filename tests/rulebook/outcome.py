@@ -6,7 +6,7 @@ number; a run for each would take minutes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kina.datalog.engine import solve
@@ -63,10 +63,20 @@ class Outcomes:
         if text not in self.found:
             kind = _kind(self._facts(text))
             alike = [each for each in dict.fromkeys([text, *texts]) if self._is(each, kind)]
-            self.found.update(zip(alike, _solved([self._facts(each) for each in alike]), strict=True))
+            programs = [self._facts(each) for each in alike]
+            self.found.update(zip(alike, _solved(rules_of(kind[0]), programs), strict=True))
         return self.found[text]
 
-    def _is(self, text: str, kind: tuple[object, ...]) -> bool:
+    def with_more(self, text: str, rules: str, more: Iterable[tuple[str, Row]]) -> Outcome:
+        """Everything that follows from the program `text`, `more` tuples of inputs and some more `rules`."""
+        facts = self._facts(text)
+        rulebook = rules_of(f"{facts.entry}\n{rules}")
+        given = {name: list(rows) for name, rows in facts.relations.items()}
+        for name, row in more:
+            given[name].append(row)
+        return Outcome(rulebook, Tables({**given, **_derived(rulebook, given)}))
+
+    def _is(self, text: str, kind: tuple[str, tuple[object, ...]]) -> bool:
         """Whether a program is of a kind; one with mistakes fails when it is asked for, and no other does."""
         try:
             return _kind(self._facts(text)) == kind
@@ -79,23 +89,21 @@ class Outcomes:
         return self.facts[text]
 
 
-def _kind(facts: Facts) -> tuple[object, ...]:
+def _kind(facts: Facts) -> tuple[str, tuple[object, ...]]:
     """What programs of one run have in common: priorities, and the lists of mesh axes that can occur."""
     names = ("mesh_axis", "axes_single", "axes_extended", "axes_joined", "axes_parts")
-    return facts.entry, *(tuple(sorted(facts.relations[name])) for name in names)
+    return facts.entry, tuple(tuple(sorted(facts.relations[name])) for name in names)
 
 
-def _solved(programs: Sequence[Facts]) -> list[Outcome]:
+def _solved(rulebook: Rulebook, programs: Sequence[Facts]) -> list[Outcome]:
     """The outcomes of programs of one kind."""
-    rulebook = rules_of(programs[0].entry)
     together: dict[str, dict[Row, None]] = {relation.name: {} for relation in rulebook.inputs}
     for number, facts in enumerate(programs):
         for name, rows in facts.relations.items():
             relation = rulebook.relations[name]
             together[name].update(dict.fromkeys(_numbered(relation, row, number) for row in rows))
-    derived = [name for name, relation in rulebook.relations.items() if not relation.is_input]
     given = {name: list(rows) for name, rows in together.items()}
-    found = solve("clingo", rulebook, given, derived).relations
+    found = _derived(rulebook, given)
     parts: list[dict[str, list[Row]]] = [{} for _ in programs]
     for name, rows in {**given, **found}.items():
         for row in rows:
@@ -103,6 +111,12 @@ def _solved(programs: Sequence[Facts]) -> list[Outcome]:
             for part in parts if number is None else [parts[number]]:
                 part.setdefault(name, []).append(own)
     return [Outcome(rulebook, Tables(part)) for part in parts]
+
+
+def _derived(rulebook: Rulebook, given: Mapping[str, Sequence[Row]]) -> Mapping[str, Sequence[Row]]:
+    """The tuples of all relations that are no inputs."""
+    wanted = [name for name, relation in rulebook.relations.items() if not relation.is_input]
+    return solve("clingo", rulebook, given, wanted).relations
 
 
 def _numbered(relation: Relation, row: Row, number: int) -> Row:

@@ -2,8 +2,9 @@
 
 A section begins with a `##` heading that names one or more rules. Each `kina` block is a program; the info
 string says what it is for: `kina` (every rule of the heading fires in one of these), `kina near miss` (the
-first rule of the heading does not fire) or `kina repair` (no rule of the heading fires, and nothing is an
-error). The `expect` and `message` blocks after a program belong to it.
+first rule of the heading does not fire) or `kina repair` (no rule of the heading that objects fires, and nothing is
+an error). The `expect` and `message` blocks after a program belong to it. So do a `prolog` block, rules that are added
+to the rule base for it, and a `facts` block, tuples of input relations that are added to those of the program.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class Trial:
 
     purpose: str
     text: str
+    rules: str
+    facts: tuple[Expected, ...]
     expected: tuple[Expected, ...]
     message: Message | None
 
@@ -102,17 +105,27 @@ def _trials(blocks: list[re.Match[str]]) -> Iterator[Trial]:
             continue
         expected: list[Expected] = []
         message: Message | None = None
+        rules = ""
+        facts: list[Expected] = []
         for after in blocks[number + 1 :]:
             match after[1]:
                 case "kina":
                     break
                 case "expect":
-                    expected += [_expected(line) for line in after[3].splitlines() if line.strip()]
+                    expected += _tuples(after[3])
+                case "facts":
+                    facts += _tuples(after[3])
+                case "prolog":
+                    rules = after[3]
                 case "message":
                     message = Message(after[3], after.start(3), after.end(3))
                 case other:
                     raise ValueError(f"no block is called `{other}`")
-        yield Trial(block[2].strip(), block[3], tuple(expected), message)
+        yield Trial(block[2].strip(), block[3], rules, tuple(facts), tuple(expected), message)
+
+
+def _tuples(block: str) -> list[Expected]:
+    return [_expected(line) for line in block.splitlines() if line.strip()]
 
 
 def _expected(line: str) -> Expected:
