@@ -101,7 +101,7 @@ def _run(text: str, translation: Translation, time_limit: float | None) -> bytes
             env=environment,
         )
     except subprocess.TimeoutExpired:
-        raise ProgramError(out_of_time("clingo", time_limit or 0.0)) from None
+        raise out_of_time("clingo", time_limit or 0.0) from None
     except OSError as fault:
         raise SetupError(f"cannot run `{sys.executable}`: {fault.strerror or fault}") from None
     lines = done.stderr.decode("utf-8", "replace").splitlines()

@@ -161,7 +161,8 @@ def _decode(data: bytes, name: str, at: Span | None) -> str:
 
 
 def _not_text(name: str, offset: int, at: Span | None) -> Finding:
-    return error("K814", f"`{name}` is not text in UTF-8: byte {offset} is not a character", at)
+    code = "K801" if at is None else "K804"
+    return error(code, f"`{name}` is not text in UTF-8: byte {offset} is not a character", at)
 
 
 def _shown(path: Path, search: Sequence[Path]) -> str:

@@ -118,7 +118,7 @@ def _run(command: list[str], folder: Path, rulebook: Rulebook, time_limit: float
             env=_environment(folder),
         )
     except subprocess.TimeoutExpired:
-        raise ProgramError(out_of_time("Soufflé", time_limit or 0.0)) from None
+        raise out_of_time("Soufflé", time_limit or 0.0) from None
     except OSError as fault:
         raise SetupError(f"cannot run `{command[0]}`: {fault.strerror or fault}", GET_SOUFFLE) from None
     _check_division(done.stderr, rulebook)

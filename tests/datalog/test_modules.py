@@ -171,7 +171,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
     main.write_bytes(b".decl a(d: number)\n\xff\xfe")
     with pytest.raises(ProgramError) as caught:
         load_rules(main, ())
-    assert caught.value.findings[0].code == "K814"
+    assert caught.value.findings[0].code == "K801"
     main.write_bytes(b"\0\0\0")
     with pytest.raises(ProgramError):
         load_rules(main, ())
@@ -180,4 +180,4 @@ def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(ProgramError) as caught:
         load_rules(main, ())
     finding = caught.value.findings[0]
-    assert finding.code == "K814" and finding.primary is not None and finding.primary.line == 2
+    assert finding.code == "K804" and finding.primary is not None and finding.primary.line == 2
