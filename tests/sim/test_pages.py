@@ -51,6 +51,6 @@ def test_page(path: Path) -> None:
 
 def test_every_code_of_these_packages_has_a_page() -> None:
     root = Path(kina.diagnostics.__file__).parents[1]
-    texts = [path.read_text() for folder in ("mlir", "sim") for path in (root / folder).rglob("*.py")]
+    texts = [path.read_text() for folder in ("mlir", "sim", "run") for path in (root / folder).rglob("*.py")]
     used = {code for text in texts for code in re.findall(r'"(K[67]\d\d)"', text)}
     assert used == {path.stem for path in PAGES}
