@@ -1,5 +1,6 @@
 """What the rules derive from programs: every tuple of every relation, and which rules fire.
 
+Values weigh their bytes here, where Kina scales weights so that the sums of large programs fit in 32 bits.
 Programs with the same mesh axes and priorities are evaluated in one run, with the names of each set apart by a
 number; a run for each would take minutes.
 """
@@ -7,7 +8,7 @@ number; a run for each would take minutes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kina.datalog.engine import solve
 from kina.datalog.joins import Scope, compile_body, instances, named_wildcards
@@ -85,7 +86,13 @@ class Outcomes:
 
     def _facts(self, text: str) -> Facts:
         if text not in self.facts:
-            self.facts[text] = dump(build(Source("case.kina", text), Options()))
+            program = build(Source("case.kina", text), Options())
+            facts = dump(program)
+            weights: list[Row] = [
+                (name, value.type.bytes)
+                for name, value in zip(facts.value_names, program.values, strict=True)
+            ]
+            self.facts[text] = replace(facts, relations={**facts.relations, "value_weight": weights})
         return self.facts[text]
 
 
