@@ -82,3 +82,32 @@ def renamed(program: Program, rng: random.Random) -> Program:
         program,
         values=tuple(replace(value, name=name) for value, name in zip(program.values, names, strict=True)),
     )
+
+
+def unit_dims_exchanged(program: Program) -> Program:
+    """The program with each reshape that adds dims of size 1 as a broadcast_in_dim, and the other way round."""
+    return replace(program, ops=tuple(_exchanged(program, op) for op in program.ops))
+
+
+def _exchanged(program: Program, op: Op) -> Op:
+    if op.kind not in ("reshape", "broadcast_in_dim"):
+        return op
+    before, after = program.type_of(op.operands[0]).shape, program.type_of(op.results[0]).shape
+    if op.kind == "broadcast_in_dim":
+        dims = op.attribute("broadcast_dimensions")
+        assert isinstance(dims, tuple)
+        stretched = any(before[dim] != after[place] for dim, place in enumerate(dims))
+        added = [size for place, size in enumerate(after) if place not in dims]
+        if stretched or any(size != 1 for size in added) or not added:
+            return op
+        return replace(op, kind="reshape", attributes=(("shape", after),))
+    places: list[int] = []
+    for place, size in enumerate(after):
+        if len(places) < len(before) and size == before[len(places)]:
+            places.append(place)
+        elif size != 1:
+            return op
+    if len(places) != len(before) or len(before) == len(after):
+        return op
+    attributes = (("broadcast_dimensions", tuple(places)), ("shape", after))
+    return replace(op, kind="broadcast_in_dim", attributes=attributes)

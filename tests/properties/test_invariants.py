@@ -16,7 +16,7 @@ from kina.facts.load import OUTPUTS
 from kina.frontend.ir import Program
 from kina.pipeline import Options, build, open_source
 from kina.source import Source
-from tests.properties.rewrites import renamed, shuffled, swapped
+from tests.properties.rewrites import renamed, shuffled, swapped, unit_dims_exchanged
 from tests.random_programs import random_program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,6 +87,8 @@ def test_rewritten_examples_have_the_same_plan(path: Path) -> None:
     changed = swapped(shuffled(program, rng), rng)
     assert_same_outcome(program, changed, own_names(changed))
     assert_same_outcome(program, renamed(program, rng), own_names(program))
+    exchanged = unit_dims_exchanged(program)
+    assert_same_outcome(program, exchanged, own_names(exchanged))
 
 
 @several
