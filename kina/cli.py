@@ -16,6 +16,7 @@ from kina.output import reason, write_stderr
 #: Command -> the module that holds it, under its own name with blanks and dashes as underscores.
 COMMANDS = {
     "check": "kina.commands.check",
+    "why": "kina.commands.why",
     "explain": "kina.commands.explain",
     "facts": "kina.commands.facts",
     "compile": "kina.commands.compile",

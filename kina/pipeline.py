@@ -54,7 +54,9 @@ def _unwatched(_: str) -> None:
 
 
 @dataclass(slots=True)
-class _Clock:
+class Clock:
+    """Tells `watch` of each stage and notes how long it took."""
+
     watch: Watch = _unwatched
     spent: list[tuple[str, float]] = field(default_factory=list)
 
@@ -85,7 +87,7 @@ def check(source: Source, options: Options, watch: Watch = _unwatched) -> Result
 
     Raises SetupError if an option contradicts the program or the engine cannot be used.
     """
-    clock = _Clock(watch)
+    clock = Clock(watch)
     program: Program | None = None
     decisions: Decisions | None = None
     try:
@@ -99,9 +101,9 @@ def check(source: Source, options: Options, watch: Watch = _unwatched) -> Result
     return Result(source.name, source, program, decisions, findings, tuple(clock.spent))
 
 
-def build(source: Source, options: Options, clock: _Clock | None = None) -> Program:
+def build(source: Source, options: Options, clock: Clock | None = None) -> Program:
     """The typed IR of a program. Raises ProgramError on its mistakes, SetupError on wrong options."""
-    clock = clock or _Clock()
+    clock = clock or Clock()
     with clock.stage("read"):
         from kina.frontend.reader import read
 
@@ -112,12 +114,12 @@ def build(source: Source, options: Options, clock: _Clock | None = None) -> Prog
         return form(module, entry=options.entry, mesh=dict(options.mesh) or None)
 
 
-def decide(program: Program, options: Options, clock: _Clock | None = None) -> tuple[Program, Decisions]:
+def decide(program: Program, options: Options, clock: Clock | None = None) -> tuple[Program, Decisions]:
     """What the rules say of a typed program, and the program with the annotations that settled its conflicts.
 
     Raises ProgramError if a rule file is at fault.
     """
-    clock = clock or _Clock()
+    clock = clock or Clock()
     from kina.diagnose.solved import solve_program
 
     solved = solve_program(program, options.solver, clock.stage)

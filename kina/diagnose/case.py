@@ -133,6 +133,21 @@ def _renumbered(
     )
 
 
+def subproof(steps: Sequence[ProofStep], root: int) -> tuple[ProofStep, ...]:
+    """The proof of one step of a proof, that step first."""
+    order = [root]
+    seen = {root}
+    for number in order:
+        fresh = [premise for premise in steps[number].premises if premise not in seen]
+        seen.update(fresh)
+        order += dict.fromkeys(fresh)
+    numbers = {old: new for new, old in enumerate(order)}
+    return tuple(
+        replace(steps[old], id=new, premises=tuple(numbers[premise] for premise in steps[old].premises))
+        for old, new in numbers.items()
+    )
+
+
 def axis_words(axes: Sequence[str]) -> str:
     """Axes as a message says them: `a`, or (`a`, `b`)."""
     if len(axes) == 1:

@@ -52,16 +52,16 @@ def _finding(finding: Finding, number: int, style: Style) -> tuple[list[str], in
     out = _title(finding, style)
     digits = 1
     if finding.primary is not None:
-        digits, lines = _sources(finding, style)
+        digits, lines = sources(finding, style)
         out += lines
     for heading, lines in _parts(finding, digits, style):
-        out += _section(heading, lines, digits, style)
+        out += section(heading, lines, digits, style)
     for help_ in finding.helps:
         number += bool(help_.edits)
         out += _help(help_, number, finding, digits, style)
     if finding.more:
         more = ", ".join(f"`{printable(command.strip('`'))}`" for command in finding.more)
-        out += _section("more", [more], digits, style)
+        out += section("more", [more], digits, style)
     if finding.primary is not None and out[-1].strip() == "|":
         out.pop()
     return [line.rstrip() for line in out], number
@@ -75,7 +75,8 @@ def _title(finding: Finding, style: Style) -> list[str]:
     return [first, *(style.paint("  " + line, "strong") for line in rest)]
 
 
-def _sources(finding: Finding, style: Style) -> tuple[int, list[str]]:
+def sources(finding: Finding, style: Style) -> tuple[int, list[str]]:
+    """The digits of the line numbers, and the source around a finding with carets and labels."""
     assert finding.primary is not None
     notes = [Note(finding.primary, finding.at, finding.severity)]
     notes += [Note(label.span, label.message, "label") for label in finding.labels]
@@ -99,7 +100,7 @@ def _parts(finding: Finding, digits: int, style: Style) -> list[tuple[str, list[
     return parts
 
 
-def _section(heading: str, lines: Sequence[str], digits: int, style: Style) -> list[str]:
+def section(heading: str, lines: Sequence[str], digits: int, style: Style) -> list[str]:
     """`= heading: …`, its first line wrapped, the others as they are."""
     indent = " " * (digits + 3)
     first, *rest = wrap(f"{heading}: {lines[0]}", style.width - digits - 3)
@@ -113,7 +114,7 @@ def _help(help_: Help, number: int, finding: Finding, digits: int, style: Style)
     heading = f"help {number}" if help_.edits else "help"
     if help_.verified:
         heading += " (checked)"
-    out = _section(heading, [printable(help_.message)], digits, style)
+    out = section(heading, [printable(help_.message)], digits, style)
     home = finding.primary.source if finding.primary else None
     indent = " " * (digits + 9)
     return out + [indent + line for line in diff_lines(help_.edits, home, style.width - digits - 9, style)]

@@ -90,19 +90,24 @@ def _finding(finding: Finding, index: int, numbers: dict[tuple[int, int], int]) 
         "code": finding.code,
         "severity": finding.severity,
         "message": finding.message,
-        "primary": _span(finding.primary) if finding.primary is not None else None,
+        "primary": span_json(finding.primary) if finding.primary is not None else None,
         "at": finding.at,
-        "labels": [{"message": label.message, **_span(label.span)} for label in finding.labels],
+        "labels": [{"message": label.message, **span_json(label.span)} for label in finding.labels],
         "notes": list(finding.notes),
         "helps": [_help(help_, numbers[index, i]) for i, help_ in enumerate(finding.helps)],
-        "proof": [_step(step) for step in finding.proof],
+        "proof": proof_json(finding.proof),
         "rule": finding.rule,
     }
 
 
 def _help(help_: Help, number: int) -> dict[str, Any]:
-    edits = [{**_span(edit.span), "replacement": edit.replacement} for edit in help_.edits]
+    edits = [{**span_json(edit.span), "replacement": edit.replacement} for edit in help_.edits]
     return {"number": number, "message": help_.message, "edits": edits, "verified": help_.verified}
+
+
+def proof_json(proof: Sequence[ProofStep]) -> list[dict[str, Any]]:
+    """A proof as a flat list of steps, so that shared ones stand once."""
+    return [_step(step) for step in proof]
 
 
 def _step(step: ProofStep) -> dict[str, Any]:
@@ -113,12 +118,13 @@ def _step(step: ProofStep) -> dict[str, Any]:
         "says": step.says,
         "rule": step.rule,
         "rule_at": step.rule_at,
-        "given_at": _span(step.given_at) if step.given_at is not None else None,
+        "given_at": span_json(step.given_at) if step.given_at is not None else None,
         "premises": list(step.premises),
     }
 
 
-def _span(span: Span) -> dict[str, Any]:
+def span_json(span: Span) -> dict[str, Any]:
+    """A place in a file, from its first character to that after its last."""
     return {
         "file": span.file,
         "line": span.line,

@@ -1,0 +1,92 @@
+"""A solved program with all that proofs about some of its relations rest on: one run of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
+
+from kina.datalog.engine import solve
+from kina.datalog.proofs import Prover, proof_relations
+from kina.datalog.rules import Rulebook
+from kina.diagnose.case import Case, Fact
+from kina.diagnose.solved import rules_of
+from kina.diagnostics.finding import ProofStep
+from kina.facts.dump import Facts, dump
+from kina.facts.names import encode
+from kina.frontend.ir import Program, Value
+
+Stage = Callable[[str], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """A program and what the rules derived of it, as far as the questions need it."""
+
+    program: Program
+    facts: Facts
+    rulebook: Rulebook
+    relations: Mapping[str, Sequence[Fact]]
+    solver: tuple[str, str]
+
+    @cached_property
+    def case(self) -> Case:
+        return Case(self.program, self.relations, self._prove, self._hidden)
+
+    @cached_property
+    def _prover(self) -> Prover:
+        return Prover(self.rulebook, self.relations)
+
+    def _prove(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
+        return self._prover.prove(relation, fact)
+
+    def _hidden(self, relation: str) -> bool:
+        known = self.rulebook.relations.get(relation)
+        return known is not None and known.hidden
+
+    def rows(self, relation: str) -> Sequence[Fact]:
+        return self.relations.get(relation, ())
+
+    @cached_property
+    def granted(self) -> Mapping[tuple[str, int], tuple[Fact, ...]]:
+        """The lists that each dim of each tensor is on, shortest first, as rows of `granted`."""
+        found: dict[tuple[str, int], list[Fact]] = {}
+        for row in self.rows("granted"):
+            found.setdefault((str(row[0]), int(row[1])), []).append(row)
+        return {
+            key: tuple(sorted(rows, key=lambda row: str(row[2]).count(","))) for key, rows in found.items()
+        }
+
+    def held(self, value: Value, dim: int) -> tuple[str, ...]:
+        """The axes that propagation put on a dim, major to minor."""
+        rows = self.granted.get((encode(value.name), dim))
+        return self.case.axis_list(rows[-1][2]) if rows else ()
+
+    def grant(self, value: Value, dim: int, axis: str) -> Fact | None:
+        """The row of `granted` that puts the axis on the dim, behind those before it."""
+        for row in self.granted.get((encode(value.name), dim), ()):
+            if self.case.axis_list(row[2])[-1] == axis:
+                return row
+        return None
+
+
+def inquire(program: Program, solver: str, wanted: Iterable[str], stage: Stage) -> Inquiry:
+    """Run the rules for the relations `wanted` and all that proofs of their tuples rest on.
+
+    Raises ProgramError if a rule file is at fault, SetupError if the engine is.
+    """
+    with stage("dump"):
+        facts = dump(program)
+    with stage("rules"):
+        rulebook = rules_of(facts.entry)
+    with stage("solve"):
+        needed: set[str] = set()
+        for relation in wanted:
+            needed |= proof_relations(rulebook, relation)
+        derived = sorted(name for name in needed if not rulebook.relations[name].is_input)
+        solution = solve(solver, rulebook, facts.relations, derived)
+    given = {relation.name: facts.relations.get(relation.name, []) for relation in rulebook.inputs}
+    return Inquiry(
+        program, facts, rulebook, {**given, **solution.relations}, (solution.solver, solution.version)
+    )

@@ -1,0 +1,79 @@
+"""Answers as text for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from kina.diagnose.case import subproof
+from kina.diagnostics.cells import printable, wrap
+from kina.diagnostics.finding import Finding, ProofStep
+from kina.diagnostics.proof_tree import proof_lines
+from kina.diagnostics.style import Style
+from kina.diagnostics.text import section, sources
+from kina.explain.answer import Answer
+from kina.report.as_json import proof_json, span_json
+
+
+def render_answers(answers: Sequence[Answer], style: Style) -> str:
+    """All answers, a blank line between them."""
+    return "\n".join("\n".join(_answer(answer, style)) + "\n" for answer in answers)
+
+
+def _answer(answer: Answer, style: Style) -> list[str]:
+    first, *rest = wrap(printable(answer.statement), style.width)
+    out = [style.paint(first, "strong"), *(style.paint("  " + line, "strong") for line in rest)]
+    place = Finding("", "note", answer.statement, answer.at, answer.below, labels=answer.labels)
+    digits, lines = sources(place, style)
+    out += lines
+    out += ["  " + printable(line) for line in answer.lines]
+    for evidence in answer.evidence:
+        if evidence.title:
+            out += section("because", [printable(evidence.title)], digits, style)
+        proof = evidence.proof if style.proof == "full" else _without_echo(evidence.proof)
+        out += section("proof", proof_lines(proof, style.width - digits - 3, style), digits, style)
+    for note in answer.notes:
+        out += section("note", [printable(note)], digits, style)
+    if answer.more:
+        commands = ", ".join(f"`{printable(command)}`" for command in answer.more)
+        out += section("more", [commands], digits, style)
+    return [line.rstrip() for line in out]
+
+
+def _without_echo(proof: tuple[ProofStep, ...]) -> tuple[ProofStep, ...]:
+    """The proof without a root that only repeats the one step it rests on."""
+    root = proof[0]
+    visible = [number for number in root.premises if not proof[number].hidden]
+    if len(visible) != 1 or proof[visible[0]].says != root.says:
+        return proof
+    return subproof(proof, visible[0])
+
+
+def answers_json(file: str, answers: Sequence[Answer], solver: tuple[str, str]) -> str:
+    """One object on one line."""
+    whole: dict[str, Any] = {
+        "version": 1,
+        "file": file,
+        "holds": all(answer.holds for answer in answers),
+        "answers": [_json(answer) for answer in answers],
+        "solver": {"name": solver[0], "version": solver[1]},
+    }
+    return json.dumps(whole) + "\n"
+
+
+def _json(answer: Answer) -> dict[str, Any]:
+    return {
+        "kind": answer.kind,
+        "question": answer.question,
+        "statement": answer.statement,
+        "at": span_json(answer.at),
+        "below": answer.below,
+        "labels": [{"message": label.message, **span_json(label.span)} for label in answer.labels],
+        "lines": list(answer.lines),
+        "evidence": [
+            {"title": evidence.title, "proof": proof_json(evidence.proof)} for evidence in answer.evidence
+        ],
+        "notes": list(answer.notes),
+        "more": list(answer.more),
+    }
