@@ -23,7 +23,12 @@ Example:
 @click.command(epilog=_EPILOG)
 @click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
 @click.option(
-    "-o", "--output", metavar="OUT", required=True, type=click.Path(allow_dash=True), help="The file to write."
+    "-o",
+    "--output",
+    metavar="OUT",
+    required=True,
+    type=click.Path(allow_dash=True),
+    help="The file to write.",
 )
 @solver_option
 @program_options

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +21,9 @@ from kina.progress import progress
 
 if TYPE_CHECKING:
     from kina.frontend.ir import Program
+    from kina.mlir.syntax import Module
     from kina.run.report import Estimate
-    from kina.run.session import Session, StepReport
+    from kina.run.session import Execute, Session, StepReport
     from kina.source import Source
 
 _NO_FINDINGS: tuple[Finding, ...] = ()
@@ -59,29 +62,45 @@ Examples:
 @conflict_option
 def run(file: str, **values: Any) -> int:
     """Run a program, or a module that was compiled before, on a simulated mesh."""
-    try:
-        prepared = _prepare(file, values)
-    except ProgramError as problem:
-        return _failed(file, problem.findings, values["form"])
-    if prepared is None:
-        return 1
-    with_text = values["form"] == "text"
+    _check_places(values["outputs"], values["trace"])
+    with ExitStack() as stack:
+        try:
+            prepared = _prepare(file, values, stack)
+            return _carried_out(file, prepared, values)
+        except ProgramError as problem:
+            return _failed(file, problem.findings, values["form"])
+
+
+def _check_places(*paths: str | None) -> None:
+    """Refuse files that cannot be written before anything is run or printed."""
+    for path in paths:
+        if path is None:
+            continue
+        folder = Path(path).resolve().parent
+        if not os.access(folder, os.W_OK) or Path(path).is_dir():
+            raise SetupError(
+                f"cannot write `{path}`: it is a folder, or `{folder}` is not one that can be written"
+            )
+
+
+def _carried_out(file: str, prepared: _Prepared, values: dict[str, Any]) -> int:
+    """Run, write and report; the exit code."""
     from kina.run import report
 
+    session, with_text = prepared.session, values["form"] == "text"
     if with_text:
-        write_stdout(report.head(file, prepared.session, prepared.estimate))
-    try:
-        _run(prepared.session, with_text)
-    except ProgramError as problem:
-        return _failed(file, problem.findings, values["form"])
-    found = [finding for each in prepared.session.reports for finding in each.findings]
-    _write(prepared.session, values)
+        write_stdout(report.head(file, session, prepared.estimate))
+    _run(session, with_text)
+    wrong = [finding for each in session.reports for finding in each.findings]
+    found = (*prepared.findings, *wrong)
+    _write(session, values)
     if with_text:
-        write_stdout(report.tail(prepared.session))
-        show_findings((*prepared.findings, *found)) if found or prepared.findings else None
+        write_stdout(report.tail(session))
+        if found:
+            show_findings(found)
     else:
-        write_stdout(report.as_json(file, prepared.session, prepared.estimate, (*prepared.findings, *found)))
-    return 1 if found else 0
+        write_stdout(report.as_json(file, session, prepared.estimate, found))
+    return 1 if wrong else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +125,8 @@ def _failed(file: str, findings: Sequence[Finding], form: str) -> int:
     return 1
 
 
-def _prepare(file: str, values: dict[str, Any]) -> _Prepared | None:
-    """The session of a run, up to its first step; None if the program was checked and refused."""
+def _prepare(file: str, values: dict[str, Any], stack: ExitStack) -> _Prepared:
+    """The session of a run, up to its first step. ProgramError if the program is at fault."""
     from kina.mlir.reader import read_module
     from kina.mlir.verify import verify
     from kina.source import Source
@@ -132,7 +151,8 @@ def _prepare(file: str, values: dict[str, Any]) -> _Prepared | None:
             text = Source(f"{source.name}.mlir", emit(program, result.decisions))
         module = read_module(text)
         verify(module)
-        return _session(module, program, findings, values)
+        say(f"{file}: compile")
+        return _session(module, program, findings, values, stack)
 
 
 def _is_module(source: Source) -> bool:
@@ -153,7 +173,11 @@ def _refuse_for_module(values: dict[str, Any]) -> None:
 
 
 def _session(
-    module: Any, program: Program | None, findings: tuple[Finding, ...], values: dict[str, Any]
+    module: Module,
+    program: Program | None,
+    findings: tuple[Finding, ...],
+    values: dict[str, Any],
+    stack: ExitStack,
 ) -> _Prepared:
     from kina.run.inputs import Draw, from_arrays, read_npz
     from kina.run.ports import signature
@@ -173,7 +197,7 @@ def _session(
     estimate = Estimate(*_memory(module, program if values["verify"] else None))
     session = Session(
         ports,
-        _executor(values["engine"], module),
+        _executor(values["engine"], module, stack),
         Draw(values["seed"]),
         values["steps"],
         given,
@@ -183,7 +207,7 @@ def _session(
     return _Prepared(session, estimate, findings)
 
 
-def _memory(module: Any, program: Program | None) -> tuple[int, int, int]:
+def _memory(module: Module, program: Program | None) -> tuple[int, int, int]:
     """Bytes in all devices, in each, and in the one-device run; ProgramError K707 if there is not enough."""
     from kina.plan.memory import peak_bytes
     from kina.sim.memory import available_bytes, check_memory
@@ -206,7 +230,8 @@ def _memory(module: Any, program: Program | None) -> tuple[int, int, int]:
     return whole, whole // module.devices, one
 
 
-def _executor(engine: str, module: Any) -> Any:
+def _executor(engine: str, module: Module, stack: ExitStack) -> Execute:
+    """What executes the module; what it holds open is closed with `stack`."""
     if engine == "sim":
         from kina.run.session import simulated
         from kina.sim.prepare import prepare
@@ -214,7 +239,7 @@ def _executor(engine: str, module: Any) -> Any:
         return simulated(prepare(module))
     from kina.run.xla import executor
 
-    return executor(module)
+    return stack.enter_context(executor(module))
 
 
 def _run(session: Session, with_text: bool) -> None:

@@ -185,7 +185,7 @@ class Mover:
         return self._collective("all_to_all", value, shape, fields, cause)
 
     def _permute(self, value: Tensor, before: Layout, after: Layout, cause: str) -> Tensor:
-        """Shards to the devices that want them. The StableHLO interpreter hangs if a device sends to itself."""
+        """Shards to the devices that want them. Nobody sends to itself: the interpreter hangs on that."""
         pairs = self.grid.exchange(self.grid.real(before), self.grid.real(after))
         moving = [pair for pair in pairs if pair[0] != pair[1]]
         if not moving:

@@ -120,6 +120,8 @@ def _tolerances(dtypes: Sequence[str]) -> str:
 
 
 def _collectives(session: Session) -> list[str]:
+    if not session.usages:
+        return []  # the engine does not measure them
     usage = session.usage()
     if not usage:
         return ["no collectives"]

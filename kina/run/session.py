@@ -17,8 +17,18 @@ from kina.sim.prepare import Prepared
 from kina.sim.run import RunOptions, run
 from kina.sim.trace import Event, Usage, summarise
 
-#: Runs the prepared module on the devices' inputs: outputs by device, and events.
-Execute = Callable[[list[list[Array]]], tuple[Sequence[Sequence[Array]], tuple[Event, ...]]]
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """`outputs[device]` are the results there; `seconds` are those of the run alone, if they are known."""
+
+    outputs: Sequence[Sequence[Array]]
+    events: tuple[Event, ...] = ()
+    seconds: float | None = None
+
+
+#: Runs the module on the devices' inputs.
+Execute = Callable[[list[list[Array]]], Executed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +82,10 @@ class Session:
         # the last step's results that are not carried are dropped before the next one needs memory
         self.outputs = ()
         start = perf_counter()
-        outputs, events = self.execute(rows)
-        seconds = perf_counter() - start
-        self.outputs = outputs
-        self._count(events)
+        executed = self.execute(rows)
+        seconds = perf_counter() - start if executed.seconds is None else executed.seconds
+        outputs = self.outputs = executed.outputs
+        self._count(executed.events)
         grid, ports = self.signature.grid, self.signature.results
         differences: list[Difference] = []
         found: list[Finding] = []
@@ -159,8 +169,8 @@ def total_usage(usages: Sequence[tuple[float, tuple[Usage, ...]]]) -> tuple[Usag
 def simulated(prepared: Prepared) -> Execute:
     """Execution on the simulated mesh, with an event for each op on each device."""
 
-    def execute(rows: list[list[Array]]) -> tuple[Sequence[Sequence[Array]], tuple[Event, ...]]:
+    def execute(rows: list[list[Array]]) -> Executed:
         result = run(prepared, rows, RunOptions(trace=True))
-        return result.outputs, result.events
+        return Executed(result.outputs, result.events)
 
     return execute

@@ -84,7 +84,8 @@ def _split(whole: Array, reduction: str, count: int, rng: np.random.Generator) -
 
 def _noise(like: Array, rng: np.random.Generator) -> Array:
     if is_float(like.dtype):
-        return np.asarray(rng.standard_normal(like.shape).astype(like.dtype))
+        drawn: Array = np.asarray(rng.standard_normal(like.shape))
+        return drawn.astype(like.dtype)
     return np.asarray(rng.integers(-3, 4, like.shape).astype(like.dtype))
 
 
@@ -105,7 +106,8 @@ def _reduced(parts: Sequence[Array], reduction: str) -> Array:
     dtype = parts[0].dtype
     ufunc = reducer(reduction, dtype)
     wide = [part.astype(np.float32) if is_narrow(dtype) else part for part in parts]
-    return np.asarray(reduce(ufunc, wide)).astype(dtype)
+    total: Array = np.asarray(reduce(ufunc, wide))
+    return total.astype(dtype)
 
 
 def assemble(grid: Grid, port: RunPort, shards: Sequence[Array]) -> Array:

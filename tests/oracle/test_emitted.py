@@ -1,0 +1,139 @@
+"""What Kina emits, run by XLA on CPU devices and by the StableHLO interpreter: the results of the simulator."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kina.mlir.reader import read_module
+from kina.mlir.verify import verify
+from kina.sim.dtypes import Array
+from kina.source import Source
+from tests.oracle.test_engines import plain
+from tests.random_programs import random_program
+from tests.run.pipeline import Compiled, compiled, session
+from tests.run.test_examples import SMALL
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("jaxlib") is None,
+    reason="jaxlib is not here: XLA AND THE INTERPRETER WERE NOT ASKED",
+)
+
+HERE = Path(__file__).parent
+#: Types that all engines take at their border.
+BORDER = {"f32", "f64", "i32", "i64"}
+RANDOM = 60
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A module that the engines run, and what the simulator makes of the same inputs."""
+
+    name: str
+    made: Compiled
+    outputs: list[list[Array]]
+
+
+def programs() -> list[tuple[str, str]]:
+    named = [(f"{path.parent.name}_{path.stem}", path.read_text()) for path in SMALL]
+    return named + [(f"random_{seed}", random_program(seed)) for seed in range(RANDOM)]
+
+
+def cores(folder: Path) -> dict[str, str]:
+    """The environment in which the interpreter has a thread for each device."""
+    compiler = shutil.which("cc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        return dict(os.environ)
+    library = folder / "cores.so"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", str(library), str(HERE / "cores.c")], check=True, timeout=60
+    )
+    return {**os.environ, "LD_PRELOAD": str(library)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("emitted")
+
+
+@pytest.fixture(scope="module")
+def asked(folder: Path) -> list[Asked]:
+    """All modules, in the folder with their inputs, after both engines have run them."""
+    found = []
+    for name, text in programs():
+        made = compiled(text, name=f"{name}.kina")
+        if isinstance(made, list):
+            continue
+        main = made.module.main
+        if not {type_.dtype for type_ in (*main.argument_types, *main.result_types)} <= BORDER:
+            continue
+        run = session(made)
+        _, rows = run._inputs(0)
+        np.savez(
+            folder / f"{name}.in.npz",
+            **{f"{d}.{i}": x for d, row in enumerate(rows) for i, x in enumerate(row)},
+        )
+        (folder / f"{name}.mlir").write_text(made.text)
+        found.append(Asked(name, made, [list(row) for row in run.execute(rows).outputs]))
+    for engine in ("print", "xla", "interpreter"):
+        ask(engine, folder, cores(folder) if engine == "interpreter" else dict(os.environ), len(found))
+    return found
+
+
+def ask(engine: str, folder: Path, environment: dict[str, str], times: int) -> None:
+    """Let a child run all modules; it is started again behind one that aborted it."""
+    for _ in range(times):
+        done = subprocess.run(
+            [sys.executable, str(HERE / "child.py"), engine, str(folder)],
+            capture_output=True, text=True, timeout=900, check=False, env=environment,
+        )  # fmt: skip
+        if done.returncode == 0:
+            return
+
+
+@pytest.mark.parametrize("engine", ["xla", "interpreter"])
+def test_engines_agree_with_the_simulator(engine: str, asked: list[Asked], folder: Path) -> None:
+    wrong = [problem for each in asked for problem in compared(each, engine, folder)]
+    assert wrong == []
+    assert len(asked) >= 50
+
+
+def compared(each: Asked, engine: str, folder: Path) -> list[str]:
+    failed, answer = folder / f"{each.name}.{engine}.err", folder / f"{each.name}.{engine}.npz"
+    if failed.exists():
+        return [f"{each.name}: {failed.read_text()[:300]}"]
+    if not answer.exists():
+        return [f"{each.name}: aborts"]
+    with np.load(answer) as theirs:
+        return [
+            f"{each.name}: result {index} on device {device}"
+            for device, row in enumerate(each.outputs)
+            for index, ours in enumerate(row)
+            if not close(ours, theirs[f"{device}.{index}"].reshape(ours.shape))
+        ]
+
+
+def close(ours: Array, theirs: Array) -> bool:
+    if ours.dtype.kind != "f":
+        return bool((ours == theirs).all())
+    bound = 1e-4 if ours.dtype.itemsize == 4 else 1e-9
+    finite = np.abs(ours[np.isfinite(ours)])
+    scale = max(1e-2, float(finite.max(initial=0.0)))
+    return bool(np.allclose(ours, theirs, rtol=bound, atol=bound * scale, equal_nan=True))
+
+
+def test_jaxlib_reads_what_kina_reads(asked: list[Asked], folder: Path) -> None:
+    for each in asked:
+        failed = folder / f"{each.name}.print.err"
+        assert not failed.exists(), failed.read_text()
+        theirs = read_module(Source(each.name, (folder / f"{each.name}.generic").read_text()))
+        verify(theirs)
+        assert plain(theirs.main.body) == plain(each.made.module.main.body), each.name
