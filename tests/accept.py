@@ -6,13 +6,15 @@ import runpy
 from pathlib import Path
 
 from tests import literate, readme
+from tests.rulebook import messages
 
 
 def main() -> None:
     """Rewrite snapshots and documents, and say which snapshots changed."""
-    for place in [*literate.accept(), *readme.accept()]:
+    for place in [*literate.accept(), *messages.accept(), *readme.accept()]:
         print(f"accepted {place}")
-    runpy.run_path(str(Path(__file__).parent.parent / "docs" / "make.py"), run_name="__main__")
+    for name in ("make.py", "make_rules.py"):
+        runpy.run_path(str(Path(__file__).parent.parent / "docs" / name), run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """What the rules derive from programs: every tuple of every relation, and which rules fire.
 
 Values weigh their bytes here, where Kina scales weights so that the sums of large programs fit in 32 bits.
-Programs with the same mesh axes and priorities are evaluated in one run, with the names of each set apart by a
-number; a run for each would take minutes.
+Programs with the same mesh axes and priorities are evaluated in one run, with the names of each set apart by
+a number; a run for each would take minutes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Outcomes:
     found: dict[str, Outcome] = field(default_factory=dict)
 
     def of(self, text: str, texts: Iterable[str] = ()) -> Outcome:
-        """Everything that the rules derive from the program `text`; the other `texts` may be asked for too."""
+        """Everything that the rules derive from the program `text`; `texts` may be asked for too."""
         if text not in self.found:
             kind = _kind(self._facts(text))
             alike = [each for each in dict.fromkeys([text, *texts]) if self._is(each, kind)]
@@ -112,10 +112,11 @@ def _solved(rulebook: Rulebook, programs: Sequence[Facts]) -> list[Outcome]:
     given = {name: list(rows) for name, rows in together.items()}
     found = _derived(rulebook, given)
     parts: list[dict[str, list[Row]]] = [{} for _ in programs]
-    for name, rows in {**given, **found}.items():
-        for row in rows:
-            number, own = _apart(rulebook.relations[name], row)
-            for part in parts if number is None else [parts[number]]:
+    everything: dict[str, Sequence[Row]] = {**given, **found}
+    for name, tuples in everything.items():
+        for row in tuples:
+            of, own = _apart(rulebook.relations[name], row)
+            for part in parts if of is None else [parts[of]]:
                 part.setdefault(name, []).append(own)
     return [Outcome(rulebook, Tables(part)) for part in parts]
 
@@ -132,7 +133,7 @@ def _numbered(relation: Relation, row: Row, number: int) -> Row:
 
 
 def _apart(relation: Relation, row: Row) -> tuple[int | None, Row]:
-    """The number of the program that a tuple is about, None for all, and the tuple with the names it has there."""
+    """The number of the program that a tuple is about, None for all, and the tuple in its names."""
     number: int | None = None
     own: list[str | int] = []
     for column, value in zip(relation.columns, row, strict=True):

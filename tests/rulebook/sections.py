@@ -2,9 +2,9 @@
 
 A section begins with a `##` heading that names one or more rules. Each `kina` block is a program; the info
 string says what it is for: `kina` (every rule of the heading fires in one of these), `kina near miss` (the
-first rule of the heading does not fire) or `kina repair` (no rule of the heading that objects fires, and nothing is
-an error). The `expect` and `message` blocks after a program belong to it. So do a `prolog` block, rules that are added
-to the rule base for it, and a `facts` block, tuples of input relations that are added to those of the program.
+first rule of the heading does not fire) or `kina repair` (no rule of the heading that objects fires, and
+nothing is an error). The `expect` and `message` blocks after a program belong to it. So do a `prolog` block,
+rules that are added to the rule base for it, and a `facts` block, tuples of input relations that are added.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kina.paths import rules_path
 Term = str | int | None
 
 _BLOCK = re.compile(r"^```(\w+)([ \w]*)\n(.*?)^```$", re.S | re.M)
-_EXPECTED = re.compile(r'(!?)([\w.]+)\((.*)\)')
+_EXPECTED = re.compile(r"(!?)([\w.]+)\((.*)\)")
 _TERM = re.compile(r'\s*(?:"([^"]*)"|(\d+)|(_))\s*(?:,|$)')
 
 PURPOSES = ("", "near miss", "repair")
@@ -36,6 +36,13 @@ class Expected:
 
     def holds(self, rows: list[tuple[str | int, ...]]) -> bool:
         return self.absent != any(self._matches(row) for row in rows)
+
+    @property
+    def fact(self) -> tuple[str, tuple[str | int, ...]]:
+        """The relation and the columns, all of which are given."""
+        columns = tuple(term for term in self.terms if term is not None)
+        assert len(columns) == len(self.terms), f"{self.text} leaves a column open"
+        return self.relation, columns
 
     def _matches(self, row: tuple[str | int, ...]) -> bool:
         return all(term is None or term == value for term, value in zip(self.terms, row, strict=True))

@@ -20,7 +20,7 @@ TRIALS = [
     for number, trial in enumerate(section.trials, 1)
 ]
 OUTCOMES = Outcomes()
-_CODED = re.compile(r'@\[rule = "([^"]+)"\]\n(?:@\[hide\]\n)?@\[code = ')
+_CODED = re.compile(r'@\[rule = "([^"]+)"\]\n(?:@\[hide\]\n)?@\[code = "(K\d{3})"\]')
 _NAME = re.compile(r'@\[rule = "([^"]+)"\]')
 
 
@@ -31,17 +31,16 @@ def rule_names() -> set[str]:
 
 
 @cache
-def coded() -> frozenset[str]:
-    """The names of the rules that object."""
+def coded() -> dict[str, str]:
+    """The code of each rule that objects."""
     texts = [file.read_text(encoding="utf-8") for file in rules_path().glob("*.dl")]
-    return frozenset(name for text in texts for name in _CODED.findall(text))
+    return {name: code for text in texts for name, code in _CODED.findall(text)}
 
 
 def outcome(trial: Trial) -> Outcome:
     """What the rules derive from the program of a trial."""
     if trial.rules or trial.facts:
-        more = [(each.relation, tuple(term for term in each.terms if term is not None)) for each in trial.facts]
-        return OUTCOMES.with_more(trial.text, trial.rules, more)
+        return OUTCOMES.with_more(trial.text, trial.rules, [each.fact for each in trial.facts])
     return OUTCOMES.of(trial.text, (each.text for section in SECTIONS for each in section.trials))
 
 
@@ -80,7 +79,7 @@ def test_a_program_gives_what_is_expected(section: Section, trial: Trial) -> Non
     if trial.purpose == "near miss":
         assert not found.fires(section.rules[0])
     if trial.purpose == "repair":
-        assert [name for name in coded().intersection(section.rules) if found.fires(name)] == []
+        assert [name for name in coded().keys() & set(section.rules) if found.fires(name)] == []
         assert checked(trial.text).ok
     if trial.message is not None:
         assert message(trial.text) == trial.message.text, "run `make accept`"
@@ -90,6 +89,16 @@ def test_rules_that_object_are_repaired() -> None:
     assert len(coded()) > 5
     for section in SECTIONS:
         purposes = {trial.purpose for trial in section.trials}
-        for name in coded().intersection(section.rules):
+        for name in coded().keys() & set(section.rules):
             assert "near miss" in purposes, name
             assert "repair" in purposes, name
+
+
+@pytest.mark.parametrize("name", sorted(coded()))
+def test_an_objection_is_a_finding(name: str) -> None:
+    (section,) = [section for section in SECTIONS if name in section.rules]
+    texts = [trial.text for trial in section.trials if not (trial.purpose or trial.rules or trial.facts)]
+    if section.file.stem == "sanity.test":
+        assert not texts, "no program shows what must never be"
+        return
+    assert coded()[name] in {finding.code for text in texts for finding in checked(text).findings}
