@@ -99,10 +99,10 @@ class Case:
         Tuples of hidden relations, which narrow rules and explain nothing, are left out with all that
         only they rest on.
         """
-        steps = [self._placed(step) for step in self.prove(relation, fact)]
+        steps = [self.placed(step) for step in self.prove(relation, fact)]
         return _renumbered(steps, 0, lambda step: step.id != 0 and self.hidden(step.relation))
 
-    def _placed(self, step: ProofStep) -> ProofStep:
+    def placed(self, step: ProofStep) -> ProofStep:
         note = self.annotation(step) if not step.premises else None
         return replace(step, given_at=note.span) if note is not None else step
 

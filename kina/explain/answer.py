@@ -21,7 +21,8 @@ class Answer:
     """One statement about a tensor or a collective.
 
     `kind` is "is", "pending", "collective", "no" for a question whose premise does not hold, or a reason
-    of `kina.explain.reasons`. `question` is its subject as it is asked for, `wo.0@model`.
+    of `kina.explain.reasons`. `question` is its subject as it is asked for, `wo.0@model`. A `brief` one, of
+    several, is printed without the source.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Answer:
     evidence: tuple[Evidence, ...] = ()
     notes: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
+    brief: bool = False
 
     @property
     def holds(self) -> bool:

@@ -66,9 +66,13 @@ class Inquiry:
     def grant(self, value: Value, dim: int, axis: str) -> Fact | None:
         """The row of `granted` that puts the axis on the dim, behind those before it."""
         for row in self.granted.get((encode(value.name), dim), ()):
-            if self.case.axis_list(row[2])[-1] == axis:
+            if self.ends_in(row, axis):
                 return row
         return None
+
+    def ends_in(self, row: Fact, axis: str) -> bool:
+        """Whether the list in a row (value, dim, list, …) ends in the axis."""
+        return self.case.axis_list(row[2])[-1] == axis
 
 
 def inquire(program: Program, solver: str, wanted: Iterable[str], stage: Stage) -> Inquiry:

@@ -24,6 +24,8 @@ def render_answers(answers: Sequence[Answer], style: Style) -> str:
 def _answer(answer: Answer, style: Style) -> list[str]:
     first, *rest = wrap(printable(answer.statement), style.width)
     out = [style.paint(first, "strong"), *(style.paint("  " + line, "strong") for line in rest)]
+    if answer.brief:
+        return out + [f"  = more: `{printable(command)}`" for command in answer.more]
     place = Finding("", "note", answer.statement, answer.at, answer.below, labels=answer.labels)
     digits, lines = sources(place, style)
     out += lines
@@ -42,12 +44,15 @@ def _answer(answer: Answer, style: Style) -> list[str]:
 
 
 def _without_echo(proof: tuple[ProofStep, ...]) -> tuple[ProofStep, ...]:
-    """The proof without a root that only repeats the one step it rests on."""
-    root = proof[0]
-    visible = [number for number in root.premises if not proof[number].hidden]
-    if len(visible) != 1 or proof[visible[0]].says != root.says:
-        return proof
-    return subproof(proof, visible[0])
+    """The proof from the last step on that says what the root says, with nothing but hidden ones between."""
+    start = current = 0
+    while True:
+        same = [number for number in proof[current].premises if proof[number].says == proof[0].says]
+        if not same:
+            return subproof(proof, start) if start else proof
+        current = same[0]
+        if not proof[current].hidden:
+            return subproof(proof, current)
 
 
 def answers_json(file: str, answers: Sequence[Answer], solver: tuple[str, str]) -> str:
