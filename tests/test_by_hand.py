@@ -15,7 +15,10 @@ from tests.command import kina_command
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = [
-    *(ROOT / "examples" / f"{name}.kina" for name in ("megatron_fsdp", "sequence_parallel", "gpt_train_fsdp")),
+    *(
+        ROOT / "examples" / f"{name}.kina"
+        for name in ("megatron_fsdp", "sequence_parallel", "gpt_train_fsdp")
+    ),
     ROOT / "tests" / "cases" / "gradient_accumulation.kina",
 ]
 
@@ -46,5 +49,6 @@ def test_souffle_typed_by_hand_decides_the_same(path: Path, tmp_path: Path) -> N
 def read(path: Path, bases: list[str]) -> list[tuple[str | int, ...]]:
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
     return [
-        tuple(int(text) if base == "number" else text for text, base in zip(row, bases, strict=True)) for row in rows
+        tuple(int(text) if base == "number" else text for text, base in zip(row, bases, strict=True))
+        for row in rows
     ]

@@ -23,13 +23,15 @@ def checked(name: str, solver: str, *changes: tuple[str, str]) -> Result:
 
 
 def collectives(result: Result) -> Counter[tuple[str, str]]:
-    assert result.ok and result.decisions is not None, result.findings
+    assert result.ok, result.findings
+    assert result.decisions is not None
     return Counter((one.kind, ",".join(one.axes)) for one in result.decisions.collectives)
 
 
 def layouts(result: Result) -> dict[str, list[str]]:
     """The layout of each tensor of the entry by its last name: for each dim its axes."""
-    assert result.program is not None and result.decisions is not None
+    assert result.program is not None
+    assert result.decisions is not None
     prefix = result.program.entry + "."
     return {
         value.name.removeprefix(prefix): [",".join(axes) for axes in result.decisions.layouts[value.id]]
@@ -80,7 +82,8 @@ def test_data_parallel(solver: str) -> None:
 def test_fully_sharded(solver: str) -> None:
     result = checked("fsdp", solver)
     assert collectives(result) == {("all_gather", "data"): 6}
-    assert result.decisions is not None and result.program is not None
+    assert result.decisions is not None
+    assert result.program is not None
     gathered = {result.program.values[one.value].name for one in result.decisions.collectives}
     assert gathered == {f"{result.program.entry}.{name}" for name in MEGATRON}
     found = layouts(result)
@@ -128,11 +131,18 @@ def test_two_dims_over_one_axis_meet(body: str, solver: str) -> None:
     result = check(Source("clash.kina", CLASH.format(body=body)), Options(solver=solver))
     (error,) = [finding for finding in result.findings if finding.severity == "error"]
     assert error.code == "K201"
-    assert error.primary is not None and error.primary.text == body
+    assert error.primary is not None
+    assert error.primary.text == body
     assert {label.span.text for label in error.labels} == {"@sharded(axis=0)", "@sharded(axis=1)"}
-    assert {step.given_at.text for step in error.proof if step.given_at} == {"@sharded(axis=0)", "@sharded(axis=1)"}
-    assert error.helps and error.helps[0].verified
-    repaired = check(Source("clash.kina", CLASH.format(body=f"(@ {body} @sharded(axis=0))")), Options(solver=solver))
+    assert {step.given_at.text for step in error.proof if step.given_at} == {
+        "@sharded(axis=0)",
+        "@sharded(axis=1)",
+    }
+    assert error.helps
+    assert error.helps[0].verified
+    repaired = check(
+        Source("clash.kina", CLASH.format(body=f"(@ {body} @sharded(axis=0))")), Options(solver=solver)
+    )
     assert sum(collectives(repaired).values()) == 1
 
 
@@ -153,17 +163,17 @@ def test_uses_that_differ_are_no_error(solver: str) -> None:
 
 def factor_lists_are_sound(result: Result) -> None:
     """One list for each factor at all ports, and never more parts than the size."""
-    assert result.program is not None and result.decisions is not None
+    assert result.program is not None
+    assert result.decisions is not None
     sizes = {axis.name: axis.size for axis in result.program.mesh.axes}
     for op, plan in zip(result.program.ops, result.decisions.plans, strict=True):
-        for value, layout in zip(
-            (*op.operands, *op.results), (*plan.operands, *plan.results), strict=True
-        ):
+        for value, layout in zip((*op.operands, *op.results), (*plan.operands, *plan.results), strict=True):
             for size, axes in zip(result.program.type_of(value).shape, layout, strict=True):
                 parts = 1
                 for axis in axes:
                     parts *= sizes[axis]
-                assert parts <= size and size % parts == 0
+                assert parts <= size
+                assert size % parts == 0
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kina.diagnose.case import Case, Fact, axis_words, plural
@@ -93,7 +93,9 @@ def repairs(case: Case, group: Sequence[Conflict], trial: Trial) -> tuple[Help, 
             continue
         help_, cost = trial(message, edits)
         tried[edits] = (cost, help_)
-    ranked = sorted(tried.values(), key=lambda pair: (not pair[1].verified, pair[0] if pair[1].verified else 0))
+    ranked = sorted(
+        tried.values(), key=lambda pair: (not pair[1].verified, pair[0] if pair[1].verified else 0)
+    )
     passed = [help_ for _, help_ in ranked if help_.verified]
     return tuple(passed or [help_ for _, help_ in ranked][:2])
 
@@ -106,9 +108,12 @@ def _candidates(case: Case, group: Sequence[Conflict]) -> list[tuple[str, tuple[
         name = _result_words(case, conflict)
         for side in (conflict.one, conflict.two):
             edit = annotated_form(conflict.value.span, sharded_text(mesh, side.dim, side.axes))
-            found.append((f"say which layout {name} shall have: dim {side.dim} over {axis_words(side.axes)}", (edit,)))
-    for pick in (lambda conflict: conflict.one, lambda conflict: conflict.two):
-        notes = {note.span: note for conflict in group for note in pick(conflict).notes}
+            found.append(
+                (f"say which layout {name} shall have: dim {side.dim} over {axis_words(side.axes)}", (edit,))
+            )
+    sides = [[conflict.one for conflict in group], [conflict.two for conflict in group]]
+    for side_of_each in sides:
+        notes = {note.span: note for side in side_of_each for note in side.notes}
         rivals = [note for conflict in group for note in conflict.notes if note.span not in notes]
         later = max((note.priority for note in rivals), default=0) + 1
         edits = tuple(with_priority(note, later) for note in _ordered(notes.values()))
@@ -117,8 +122,7 @@ def _candidates(case: Case, group: Sequence[Conflict]) -> list[tuple[str, tuple[
     return found
 
 
-def _ordered(notes: object) -> list[Annotation]:
-    assert hasattr(notes, "__iter__")
+def _ordered(notes: Iterable[Annotation]) -> list[Annotation]:
     return sorted(notes, key=lambda note: note.span.start)
 
 
@@ -144,7 +148,9 @@ def _finding(case: Case, group: Sequence[Conflict], helps: tuple[Help, ...]) -> 
         "error",
         message(case, first),
         first.value.span,
-        "one axis can split one dim only" if first.one.dim != first.two.dim else "one list of axes for one dim",
+        "one axis can split one dim only"
+        if first.one.dim != first.two.dim
+        else "one list of axes for one dim",
         labels=tuple(dict.fromkeys(labels)),
         notes=_notes(case, group),
         helps=helps,
@@ -180,5 +186,7 @@ def _notes(case: Case, group: Sequence[Conflict]) -> tuple[str, ...]:
     roots = {conflict.value.id for conflict in group}
     waiting = {case.value(fact[0]).id for fact in case.rows("contested_at")} - roots
     if waiting:
-        notes.append(f"{plural(len(waiting), 'tensor')} {'waits' if len(waiting) == 1 else 'wait'} for the answer")
+        notes.append(
+            f"{plural(len(waiting), 'tensor')} {'waits' if len(waiting) == 1 else 'wait'} for the answer"
+        )
     return tuple(notes)

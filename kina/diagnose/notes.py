@@ -98,7 +98,8 @@ def _uses_differ(case: Case) -> Iterator[Finding]:
         yield Finding(
             "K202",
             "note",
-            f"uses of `{case.short(value)}` ask for {asks}; it takes neither, and each use takes its own share",
+            f"uses of `{case.short(value)}` ask for {asks}; it takes neither,"
+            " and each use takes its own share",
             value.span,
             labels=tuple(dict.fromkeys(labels)),
             proof=case.proof("uses_differ", fact),
@@ -198,8 +199,8 @@ def _gathered_to_move(case: Case) -> Iterator[Finding]:
         yield Finding(
             "K330",
             "warning",
-            f"`{case.short(value)}` is gathered over `{case.axes[str(axis)]}` and split again, because its axes"
-            " wait for each other",
+            f"`{case.short(value)}` is gathered over `{case.axes[str(axis)]}` and split again,"
+            " because its axes wait for each other",
             case.value(user).span,
             f"{value.type.bytes:,} bytes",
             proof=case.proof("gathered_to_move", fact),

@@ -35,7 +35,7 @@ def fitting_lists(sizes: Mapping[str, int], dims: Iterable[int]) -> dict[AxisLis
 
 
 def axes_facts(sizes: Mapping[str, int], dims: Iterable[int]) -> dict[str, list[tuple[str | int, ...]]]:
-    """The relations `axes_*` of the schema for a mesh with axes of these `sizes` and a program with these `dims`."""
+    """The relations `axes_*` of the schema, for axes of these `sizes` and a program with these `dims`."""
     dims = sorted({dim for dim in dims if dim > 0})
     lists = fitting_lists(sizes, dims)
     facts: dict[str, list[tuple[str | int, ...]]] = {
@@ -53,4 +53,3 @@ def axes_facts(sizes: Mapping[str, int], dims: Iterable[int]) -> dict[str, list[
         )
         facts["axes_fit"].extend((dim, word) for dim in dims if dim % parts == 0)
     return facts
-

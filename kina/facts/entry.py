@@ -18,7 +18,10 @@ def level_names(priorities: Sequence[int], derived: bool) -> tuple[str, ...]:
     """The names of the levels, in the order in which they run: `p0_written_shape_forward`, ..."""
     passes = ("written", "derived") if derived else ("written",)
     return tuple(
-        f"p{priority}_{group}_{suffix}" for priority in priorities for group in passes for _, suffix in _LEVELS
+        f"p{priority}_{group}_{suffix}"
+        for priority in priorities
+        for group in passes
+        for _, suffix in _LEVELS
     )
 
 

@@ -34,7 +34,7 @@ OUTPUTS = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What a port id stands for: a side ("operand", "result", "parameter"), an op (-1 for a parameter), a position."""
+    """What a port id stands for: `side` is "operand", "result" or "parameter"; `op` is -1 for a parameter."""
 
     side: str
     op: int
@@ -119,7 +119,7 @@ class _Reader:
         return tuple(whole)
 
     def pending(self, rows: Iterable[tuple[str | int, ...]]) -> dict[int, Pending]:
-        """The axes and reductions over which values are left pending, and those that parameters are given with."""
+        """Over which axes values are left pending, or given so, and by which reduction."""
         found: defaultdict[int, set[tuple[str, str]]] = defaultdict(set)
         for name, axis, reduction in rows:
             found[self.values[str(name)]].add((self.axes[str(axis)], str(reduction)))
@@ -127,7 +127,9 @@ class _Reader:
             if note.kind == "pending":
                 found[note.value].update((axis, note.reduction or "sum") for axis in note.axes)
         order = {axis: number for number, axis in enumerate(self.sizes)}
-        return {value: tuple(sorted(pairs, key=lambda pair: order[pair[0]])) for value, pairs in found.items()}
+        return {
+            value: tuple(sorted(pairs, key=lambda pair: order[pair[0]])) for value, pairs in found.items()
+        }
 
     def port_layouts(self, rows: Iterable[tuple[str | int, ...]]) -> dict[tuple[str, int], tuple[str, ...]]:
         """The longest list of each (port, dim)."""
@@ -260,10 +262,7 @@ class _Reader:
         if step.kind != "collective_permute":
             return step
         changed = {
-            axis
-            for one, two in zip(before, after, strict=True)
-            if one != two
-            for axis in (*one, *two)
+            axis for one, two in zip(before, after, strict=True) if one != two for axis in (*one, *two)
         }
         return Step(step.kind, tuple(axis for axis in self.sizes if axis in changed))
 

@@ -43,7 +43,9 @@ def load_schema(rules: Path) -> Schema:
 def _misfit(relation: Relation, rows: Sequence[Fact]) -> list[str]:
     for row in rows:
         if len(row) != len(relation.columns):
-            return [f"`{relation.name}` has {len(relation.columns)} columns, and a fact has {len(row)}: {row}"]
+            return [
+                f"`{relation.name}` has {len(relation.columns)} columns, and a fact has {len(row)}: {row}"
+            ]
         for column, value in zip(relation.columns, row, strict=True):
             if not _fits(column.base, value):
                 return [f"the column `{column.name}` of `{relation.name}` cannot hold {value!r}"]

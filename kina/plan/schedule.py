@@ -1,7 +1,8 @@
 """The order of the moves of one coercion.
 
 The rules say which axes move and how (`rules/collectives.dl`); they also say what must wait for what.
-Of the moves that can be made next, the one that makes shards smaller goes first, so that the others move less.
+Of the moves that can be made next, the one that makes shards smaller goes first, so that the others move
+less.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from math import prod
 
 from kina.plan.decisions import Layout, Step
 
-_PREFERENCE = ("slice", "reduce_scatter", "all_to_all", "mask", "collective_permute", "all_reduce", "all_gather")
+_PREFERENCE = (
+    "slice",
+    "reduce_scatter",
+    "all_to_all",
+    "mask",
+    "collective_permute",
+    "all_reduce",
+    "all_gather",
+)
 
 
 @dataclass(slots=True)

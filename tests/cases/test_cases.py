@@ -62,23 +62,29 @@ def right(text: str, settled: bool) -> Right:
                 findings.append(rest)
             case _:
                 layouts.append((word, rest)) if settled else pytest.fail(f"unknown line {line}")
-    return Right(tuple(layouts), None if collectives is None else tuple(collectives), tuple(errors), tuple(findings))
+    return Right(
+        tuple(layouts), None if collectives is None else tuple(collectives), tuple(errors), tuple(findings)
+    )
 
 
 def shown_layout(result: Result, name: str) -> str:
     """The layout of a tensor of the entry as the comment lines write it."""
-    assert result.program is not None and result.decisions is not None
+    assert result.program is not None
+    assert result.decisions is not None
     value = next(v for v in result.program.values if v.name == f"{result.program.entry}.{name}")
     dims = []
     for size, axes in zip(value.type.shape, result.decisions.layouts[value.id], strict=True):
-        dims.append(f"{size}" if not axes else f"{size}@{axes[0] if len(axes) == 1 else '(' + ','.join(axes) + ')'}")
+        dims.append(
+            f"{size}" if not axes else f"{size}@{axes[0] if len(axes) == 1 else '(' + ','.join(axes) + ')'}"
+        )
     text = ", ".join(dims) or "[]"
     pending = result.decisions.pending.get(value.id, ())
     return text + "".join(f" {{{kind} {axis}}}" for axis, kind in pending)
 
 
 def assert_right(result: Result, expected: Right) -> None:
-    assert result.decisions is not None and result.program is not None
+    assert result.decisions is not None
+    assert result.program is not None
     for name, layout in expected.layouts:
         assert f"{name} {shown_layout(result, name)}" == f"{name} {layout}"
     if expected.collectives is not None:
@@ -92,7 +98,9 @@ def assert_right(result: Result, expected: Right) -> None:
                 for c in found
                 if c.kind == kind
                 and c.axes == tuple(axes.split(","))
-                and (result.program.values[c.value].name.endswith(f".{word}") or f"pending {word}" in c.reason)
+                and (
+                    result.program.values[c.value].name.endswith(f".{word}") or f"pending {word}" in c.reason
+                )
             )
             found.remove(match)
 
@@ -113,7 +121,9 @@ def test_case(path: Path, solver: str) -> None:
         assert_right(result, expected)
 
 
-@pytest.mark.parametrize("path", [p for p in PROGRAMS if ";; settled" in p.read_text()], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in PROGRAMS if ";; settled" in p.read_text()], ids=lambda path: path.stem
+)
 def test_settled_by_cost(path: Path) -> None:
     expected = right(path.read_text(), settled=True)
     result = check_file(str(path), Options(solver="clingo", on_conflict="cost"))
@@ -122,7 +132,9 @@ def test_settled_by_cost(path: Path) -> None:
     assert_right(result, expected)
 
 
-@pytest.mark.parametrize("path", [p for p in PROGRAMS if ";; settled" in p.read_text()], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in PROGRAMS if ";; settled" in p.read_text()], ids=lambda path: path.stem
+)
 def test_first_help_is_the_repair(path: Path) -> None:
     """Making the edit that the first help proposes gives what settling by cost gives."""
     from kina.diagnose.edits import apply_edits
@@ -131,7 +143,8 @@ def test_first_help_is_the_repair(path: Path) -> None:
     expected = right(path.read_text(), settled=True)
     result = check_file(str(path), Options(solver="clingo"))
     (error,) = [finding for finding in result.findings if finding.severity == "error"]
-    assert error.helps and error.helps[0].verified
+    assert error.helps
+    assert error.helps[0].verified
     assert result.source is not None
     repaired = check(apply_edits(result.source, error.helps[0].edits), Options(solver="clingo"))
     assert repaired.ok

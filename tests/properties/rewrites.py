@@ -76,7 +76,7 @@ def renamed(program: Program, rng: random.Random) -> Program:
     """The program with other names, in no relation to the old ones, some of them odd."""
     numbers = list(range(len(program.values)))
     rng.shuffle(numbers)
-    odd = ('v {}', 'w"{}"', "x\t{}", "y\n{}", "zä{}", "q,{}", "r\\{}", "{}")
+    odd = ("v {}", 'w"{}"', "x\t{}", "y\n{}", "zä{}", "q,{}", "r\\{}", "{}")
     names = [odd[number % len(odd)].format(number) for number in numbers]
     return replace(
         program,
@@ -85,7 +85,7 @@ def renamed(program: Program, rng: random.Random) -> Program:
 
 
 def unit_dims_exchanged(program: Program) -> Program:
-    """The program with each reshape that adds dims of size 1 as a broadcast_in_dim, and the other way round."""
+    """The program with reshapes that add dims of size 1 as broadcast_in_dim, and the other way round."""
     return replace(program, ops=tuple(_exchanged(program, op) for op in program.ops))
 
 

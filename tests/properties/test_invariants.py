@@ -139,9 +139,7 @@ def test_layouts_are_layouts(seed: int) -> None:
     plans = [
         (value, layout)
         for op, plan in zip(program.ops, decisions.plans, strict=True)
-        for value, layout in zip(
-            (*op.operands, *op.results), (*plan.operands, *plan.results), strict=True
-        )
+        for value, layout in zip((*op.operands, *op.results), (*plan.operands, *plan.results), strict=True)
     ]
     for value, layout in [*enumerate(decisions.layouts), *plans]:
         axes = [axis for dim in layout for axis in dim]
