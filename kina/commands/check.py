@@ -108,7 +108,7 @@ def _annotate(result: Result, out: str) -> None:
     assert result.program is not None
     assert result.decisions is not None
     layouts = dict(enumerate(result.decisions.layouts))
-    write_text(Path(out), annotate(result.source, result.program, layouts))
+    write_text(Path(out), annotate(result.source, result.program, layouts, result.decisions.priorities))
 
 
 def _show(results: Sequence[Result], values: dict[str, Any]) -> None:

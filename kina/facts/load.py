@@ -54,6 +54,7 @@ def load(program: Program, relations: Relations, solver: tuple[str, str]) -> Dec
     return Decisions(
         layouts=reader.with_unit_axes(stored),
         pending=pending,
+        priorities=reader.priorities(relations.get("granted", ())),
         plans=plans,
         coercions=coercions,
         collectives=collectives,
@@ -130,6 +131,15 @@ class _Reader:
         return {
             value: tuple(sorted(pairs, key=lambda pair: order[pair[0]])) for value, pairs in found.items()
         }
+
+    def priorities(self, rows: Iterable[tuple[str | int, ...]]) -> dict[tuple[int, int], int]:
+        """The last priority that the layout of a dim needed, where that is not 0."""
+        last: dict[tuple[int, int], int] = {}
+        for name, dim, _, priority in rows:
+            if priority:
+                key = (self.values[str(name)], int(dim))
+                last[key] = max(int(priority), last.get(key, 0))
+        return last
 
     def port_layouts(self, rows: Iterable[tuple[str | int, ...]]) -> dict[tuple[str, int], tuple[str, ...]]:
         """The longest list of each (port, dim)."""

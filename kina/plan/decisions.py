@@ -87,12 +87,14 @@ class Collective:
 class Decisions:
     """Everything that was decided for a program.
 
-    `layouts` and `pending` are by value id: how each value is stored. `peak_bytes` is the largest
-    number of bytes that one device holds at a time.
+    `layouts` and `pending` are by value id: how each value is stored. `priorities` has the (value, dim)
+    pairs whose layout came later than at the first priority, with the last one that it needed.
+    `peak_bytes` is the largest number of bytes that one device holds at a time.
     """
 
     layouts: tuple[Layout, ...]
     pending: Mapping[int, Pending]
+    priorities: Mapping[tuple[int, int], int]
     plans: tuple[OpPlan, ...]
     coercions: tuple[Coercion, ...]
     collectives: tuple[Collective, ...]
