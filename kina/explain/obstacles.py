@@ -11,7 +11,6 @@ from kina.explain.answer import Evidence
 from kina.explain.inquiry import Inquiry
 from kina.explain.reasons import Reason
 from kina.facts.entry import level_names
-from kina.facts.names import encode
 from kina.frontend.ir import Annotation, Op, Value
 from kina.source import Span
 
@@ -130,18 +129,19 @@ def _size(inquiry: Inquiry, reason: Reason) -> Obstacle:
     match way.kind:
         case "cut":
             words = (
-                f"it would take what is left of dim {way.source[1]} of `{source.name}` when the first {way.major}"
-                " parts are split, and no list of axes makes just so many"
+                f"it would take what is left of dim {way.source[1]} of `{source.name}` when the first"
+                f" {way.major} parts are split, and no list of axes makes just so many"
             )
         case "join":
             words = (
-                f"`{reason.axis}` would split its minor part, and the {way.major} elements above it are not split"
-                " completely"
+                f"`{reason.axis}` would split its minor part, and the {way.major} elements above it are not"
+                " split completely"
             )
         case _:
-            words = f"only {way.size} of its elements come from dim {way.source[1]} of `{source.name}`"
+            origin = f"dim {way.source[1]} of `{source.name}`"
+            words = f"only {way.size} of its elements come from {origin}"
             if way.size == size:
-                words = f"the axes of dim {way.source[1]} of `{source.name}` make more parts than divide its size {size}"
+                words = f"the axes of {origin} make more parts than divide its size {size}"
     return Obstacle(words + _behind(reason))
 
 
@@ -202,7 +202,7 @@ def _source_words(inquiry: Inquiry, row: Fact) -> str:
 
 
 def ask_proof(inquiry: Inquiry, fact: Fact) -> tuple[ProofStep, ...]:
-    """Why a dim is asked to be on a list: the proof that the request arrives in the last level that has it."""
+    """Why a dim is asked to be on a list: that the request arrives in the last level that has it."""
     for level in reversed(level_names(inquiry.facts.priorities, inquiry.facts.derived)):
         if fact in inquiry.rows(f"{level}.flow"):
             steps = inquiry.case.prove(f"{level}.flow", fact)

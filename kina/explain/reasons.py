@@ -1,4 +1,4 @@
-"""Why an axis is not on a dim: exactly one reason, found on the way from the nearest place where the axis is."""
+"""Why an axis is not on a dim: exactly one reason, on the way from the nearest place that has the axis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS: Mapping[str, str] = {
     "contested": "requests disagree, and nothing ranks them",
     "unruled": "no rule covers the op",
     "whole": "the op needs the dim whole",
-    "released": "the plan takes the axis away, for a pending sum or because the value is built where it is used",
+    "released": "the plan takes the axis away: for a pending sum, or as the value is built where it is used",
 }
 
 

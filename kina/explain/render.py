@@ -29,7 +29,7 @@ def _answer(answer: Answer, style: Style) -> list[str]:
     place = Finding("", "note", answer.statement, answer.at, answer.below, labels=answer.labels)
     digits, lines = sources(place, style)
     out += lines
-    out += ["  " + printable(line) for line in answer.lines]
+    out += [part for line in answer.lines for part in _indented(printable(line), style.width)]
     for evidence in answer.evidence:
         if evidence.title:
             out += section("because", [printable(evidence.title)], digits, style)
@@ -41,6 +41,14 @@ def _answer(answer: Answer, style: Style) -> list[str]:
         commands = ", ".join(f"`{printable(command)}`" for command in answer.more)
         out += section("more", [commands], digits, style)
     return [line.rstrip() for line in out]
+
+
+def _indented(line: str, width: int) -> list[str]:
+    """A line that may be indented, wrapped with its continuation two columns further in."""
+    text = line.lstrip(" ")
+    indent = " " * (2 + len(line) - len(text))
+    first, *rest = wrap(text, width - len(indent) - 2)
+    return [indent + first, *(indent + "  " + part for part in rest)]
 
 
 def _without_echo(proof: tuple[ProofStep, ...]) -> tuple[ProofStep, ...]:

@@ -23,7 +23,7 @@ OUTPUTS = ("granted", "contested_at", "given_barred", "given_replicated", "root_
 def why_not(
     program: Program, solver: str, target: Target, stage: Stages
 ) -> tuple[Inquiry, tuple[Answer, ...]]:
-    """Why the axis of the target is not on its dim: one answer for each dim and axis that the target leaves open.
+    """Why the axis is not on the dim: an answer for each dim and axis that the target leaves open.
 
     Raises ProgramError if a rule file is at fault, SetupError if the engine is.
     """

@@ -177,13 +177,24 @@ def value_weights(program: Program) -> tuple[int, ...]:
     The rules add at most one price for each port of an op, each at most twice the weight times the
     size of an axis.
     """
-    ports = max((len(op.operands) + len(op.results) for op in program.ops), default=1)
-    longest = max((axis.size for axis in program.mesh.axes), default=1)
-    allowed = max(1, LARGEST // (4 * ports * longest))
-    largest = max((value.type.bytes for value in program.values), default=0)
+    allowed, largest = _weight_scale(program)
     if largest == 0:
         return (0,) * len(program.values)
     return tuple(-(-value.type.bytes * allowed // largest) for value in program.values)
+
+
+def bytes_of_weight(program: Program, weight: int) -> int:
+    """The bytes that a weight, or a sum of weights, stands for, to the nearest."""
+    allowed, largest = _weight_scale(program)
+    return (weight * largest + allowed // 2) // allowed
+
+
+def _weight_scale(program: Program) -> tuple[int, int]:
+    """The weight of the largest value, and its bytes."""
+    ports = max((len(op.operands) + len(op.results) for op in program.ops), default=1)
+    longest = max((axis.size for axis in program.mesh.axes), default=1)
+    allowed = max(1, LARGEST // (4 * ports * longest))
+    return allowed, max((value.type.bytes for value in program.values), default=0)
 
 
 def splat_word(value: Value) -> str:
