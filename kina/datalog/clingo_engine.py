@@ -8,129 +8,129 @@ runs in a child process, since nothing but the end of its process stops it.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from importlib import metadata
-from pathlib import Path
 
-from kina.datalog.clingo_order import key_types
-from kina.datalog.clingo_text import Translation, needed, rule_texts, translate
-from kina.datalog.divisors import divided_by_zero
-from kina.datalog.limits import out_of_time
-from kina.datalog.rules import Relation, Rulebook
-from kina.diagnostics.finding import ProgramError, SetupError
+from kina.datalog.clingo_process import Answer, ask
+from kina.datalog.compiled import Asp, Compiled, Rules, Table, compiled
+from kina.diagnostics.finding import Finding, ProgramError, SetupError
 
 Fact = tuple[str | int, ...]
 Facts = Mapping[str, Sequence[Fact]]
 
-_CHILD = Path(__file__).with_name("clingo_child.py")
+#: A type is a key if it has at least this share of the symbols of the type that has most.
+_KEY_SHARE = 1 / 16
 
-
-def clingo_version() -> str:
-    """The version of the clingo that is installed; raises SetupError if there is none."""
-    try:
-        return metadata.version("clingo")
-    except metadata.PackageNotFoundError:
-        raise SetupError("clingo is not installed", "`pip install clingo`") from None
+#: With no more symbols than this of any type, all types are keys: no order of joins is slow.
+_FEW = 256
 
 
 def solve_clingo(
-    rulebook: Rulebook, facts: Facts, outputs: Collection[str], time_limit: float | None = None
+    rules: Rules, facts: Facts, outputs: Collection[str], time_limit: float | None = None
 ) -> dict[str, list[Fact]]:
     """The tuples of each output relation, in no order that means anything.
 
-    `time_limit` is in seconds. Raises ProgramError (K812 if a rule divides by zero, K815 at the time limit)
-    and
-    SetupError if the process fails.
+    `time_limit` is in seconds. Raises ProgramError (K812) if a rule divides by zero, SetupError at the time
+    limit and if the process fails.
     """
-    relations = needed(rulebook, outputs)
-    inputs = [relation for relation in rulebook.inputs if relation.name in relations]
-    symbols = _Symbols.of(rulebook, inputs, facts, relations)
-    translation = translate(rulebook, symbols.numbers, relations, key_types(symbols.sizes))
-    parts = [translation.text]
-    parts += [_fact_text(each, facts.get(each.name, ()), symbols.numbers, translation) for each in inputs]
-    wanted = [relation for relation in rulebook.relations.values() if relation.name in outputs]
-    header = json.dumps([[translation.predicates[each.name], len(each.columns) + 1] for each in wanted])
-    answer = _run(f"{header}\n{''.join(parts)}", translation, time_limit)
-    rows = _tables(answer, [len(each.columns) + 1 for each in wanted])
-    return {
-        relation.name: _named(columns, relation, symbols.table)
-        for relation, columns in zip(wanted, rows, strict=True)
+    return run_clingo(rules, facts, outputs, time_limit)[0]
+
+
+def run_clingo(
+    rules: Rules, facts: Facts, outputs: Collection[str], time_limit: float | None = None
+) -> tuple[dict[str, list[Fact]], str]:
+    """The same as `solve_clingo`, and the version of clingo."""
+    rules = compiled(rules)
+    texts = _texts(rules.inputs, facts)
+    asp = rules.asp(outputs, _key_types({name: len(found) for name, found in texts.items()}))
+    symbols = sorted(set(asp.constants).union(*texts.values()))
+    numbers = {text: number for number, text in enumerate(symbols)}
+    wanted = [table for table in rules.tables.values() if table.name in outputs]
+    answer = ask(_question(rules, asp, facts, numbers, wanted), time_limit)
+    version = _check(answer, rules, asp)
+    columns = _tables(answer.output, [len(each.columns) + 1 for each in wanted])
+    relations = {
+        table.name: _named(found, table, symbols) for table, found in zip(wanted, columns, strict=True)
     }
+    return relations, version
 
 
-@dataclass(frozen=True, slots=True)
-class _Symbols:
-    """All symbols that can occur, sorted, their numbers, and how many there are of each type in the facts."""
-
-    table: list[str]
-    numbers: dict[str, int]
-    sizes: dict[str, int]
-
-    @staticmethod
-    def of(
-        rulebook: Rulebook, inputs: Iterable[Relation], facts: Facts, relations: Collection[str]
-    ) -> _Symbols:
-        by_type: dict[str, set[str]] = {}
-        for relation in inputs:
-            rows = facts.get(relation.name, ())
-            for index, column in enumerate(relation.columns):
-                if column.base == "symbol":
-                    by_type.setdefault(column.type, set()).update([str(row[index]) for row in rows])
-        table = sorted(set(rule_texts(rulebook, relations)).union(*by_type.values()))
-        numbers = {text: number for number, text in enumerate(table)}
-        return _Symbols(table, numbers, {name: len(found) for name, found in by_type.items()})
+def _texts(inputs: Iterable[Table], facts: Facts) -> dict[str, set[str]]:
+    """The symbols of each type in the facts."""
+    texts: dict[str, set[str]] = {}
+    for table in inputs:
+        columns = list(zip(*facts.get(table.name, ()), strict=True)) or [()] * len(table.columns)
+        for column, values in zip(table.columns, columns, strict=True):
+            if column.base == "symbol":
+                texts.setdefault(column.type, set()).update(map(str, values))
+    return texts
 
 
-def _run(text: str, translation: Translation, time_limit: float | None) -> bytes:
-    """What the child wrote; it is killed if the time is over or Kina is interrupted."""
-    clingo_version()
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", str(_CHILD)],
-            input=text.encode("utf-8"),
-            capture_output=True,
-            timeout=time_limit,
-            check=False,
-            env=environment,
-        )
-    except subprocess.TimeoutExpired:
-        raise out_of_time("clingo", time_limit or 0.0) from None
-    except OSError as fault:
-        raise SetupError(f"cannot run `{sys.executable}`: {fault.strerror or fault}") from None
-    lines = done.stderr.decode("utf-8", "replace").splitlines()
-    for line in lines:
+def _key_types(sizes: Mapping[str, int]) -> frozenset[str]:
+    """The types whose symbols tell much, from the number of symbols of each."""
+    most = max(sizes.values(), default=0)
+    if most <= _FEW:
+        return frozenset(sizes)
+    return frozenset(name for name, size in sizes.items() if size >= most * _KEY_SHARE)
+
+
+def _question(
+    rules: Compiled, asp: Asp, facts: Facts, numbers: Mapping[str, int], wanted: Iterable[Table]
+) -> bytes:
+    """What the process reads: a line of JSON, the rules, and the arguments of the facts, 4 bytes each."""
+    predicates = {name: f"r{index}" for index, name in enumerate(rules.tables)}
+    relations = frozenset(asp.relations)
+    inputs = [table for table in rules.inputs if table.name in relations and facts.get(table.name)]
+    text = asp.text.encode()
+    header = {
+        "wanted": [[predicates[table.name], len(table.columns) + 1] for table in wanted],
+        "rules": len(text),
+        "constants": [numbers[constant] for constant in asp.constants],
+        "facts": [
+            [predicates[table.name], len(table.columns) + 1, len(facts[table.name])] for table in inputs
+        ],
+    }
+    parts = [json.dumps(header).encode(), b"\n", text]
+    parts += [_packed(table, facts[table.name], numbers) for table in inputs]
+    return b"".join(parts)
+
+
+def _packed(table: Table, rows: Sequence[Fact], numbers: Mapping[str, int]) -> bytes:
+    """The arguments of the atoms of an input relation, row by row, each row with a 0 before it."""
+    width = len(table.columns) + 1
+    packed = array("i", bytes(4 * width * len(rows)))
+    for index, (column, values) in enumerate(zip(table.columns, zip(*rows, strict=True), strict=True), 1):
+        symbols = column.base == "symbol"
+        packed[index::width] = array("i", [numbers[str(each)] for each in values] if symbols else values)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+def _check(answer: Answer, rules: Compiled, asp: Asp) -> str:
+    """The version of clingo; raises what went wrong in the process."""
+    version = ""
+    for line in answer.errors:
+        if line == "missing":
+            raise SetupError("clingo is not installed", "`pip install clingo`")
+        version = version or line.removeprefix("version ")
         if undefined := re.fullmatch(r"undefined (\d+)", line):
-            finding = divided_by_zero(translation.rules[int(undefined.group(1)) - 1])
+            finding = _divided_by_zero(rules, asp, int(undefined.group(1)) - 1)
             if finding is not None:
                 raise ProgramError(finding)
-    if done.returncode:
-        raise SetupError(
-            f"clingo ends with exit code {done.returncode}: {'; '.join(lines[-3:]) or 'no message'}"
-        )
-    return done.stdout
+    if answer.code:
+        reason = "; ".join(answer.errors[-3:]) or "no message"
+        raise SetupError(f"clingo ends with exit code {answer.code}: {reason}")
+    return version
 
 
-def _fact_text(
-    relation: Relation, rows: Sequence[Fact], symbols: Mapping[str, int], translation: Translation
-) -> str:
-    if not rows:
-        return ""
-    name = translation.predicates[relation.name]
-    columns = []
-    for index, column in enumerate(relation.columns):
-        values = [row[index] for row in rows]
-        columns.append([symbols[str(value)] for value in values] if column.base == "symbol" else values)
-    if not columns:
-        return f"{name}(0).\n"
-    pattern = f"{name}({','.join(['0', *['%d'] * len(columns)])})."
-    return "\n".join([pattern % row for row in zip(*columns, strict=True)]) + "\n"
+def _divided_by_zero(rules: Compiled, asp: Asp, line: int) -> Finding | None:
+    from kina.datalog.clingo_text import rules_for
+    from kina.datalog.divisors import divided_by_zero
+
+    return divided_by_zero(rules_for(rules.rulebook, frozenset(asp.relations))[line])
 
 
 def _tables(answer: bytes, arities: Iterable[int]) -> Iterator[list[array[int]]]:
@@ -145,7 +145,7 @@ def _tables(answer: bytes, arities: Iterable[int]) -> Iterator[list[array[int]]]
         yield [numbers[index::arity] for index in range(arity)]
 
 
-def _named(columns: list[array[int]], relation: Relation, table: list[str]) -> list[Fact]:
+def _named(columns: list[array[int]], relation: Table, table: list[str]) -> list[Fact]:
     if not relation.columns:
         return [() for _ in columns[0]]
     shown: list[Sequence[str | int]] = []

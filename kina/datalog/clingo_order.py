@@ -11,7 +11,7 @@ else the order of the text), and written into the program:
 - a premise that binds nothing is a double negation, which waits for its variables;
 - a column of a small type, such as a dim or a mesh axis, does not open a premise whose key is still unbound:
 it is
-  renamed, and equated to its variable through a pair that is complete only when the key is.
+  renamed, and equated to its variable by a term that has a value only when the key is bound.
 """
 
 from __future__ import annotations
@@ -31,30 +31,27 @@ from kina.datalog.syntax import (
     variables,
 )
 
-#: A type is a key if it has at least this share of the symbols of the type that has most.
-_KEY_SHARE = 1 / 16
 
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """Variables to be equated one by one, when `anchor` is bound, or together, when there is none."""
 
-Tie = tuple[tuple[str, ...], tuple[str, ...]]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
     """A positive premise in its place: `filters` if it binds nothing, `first` if it comes first.
 
-    `ties` are pairs of tuples of variable names to be equated both ways.
+    `ties` are equated both ways.
     """
 
     atom: Atom
     first: bool = False
     filters: bool = False
     ties: tuple[Tie, ...] = ()
-
-
-def key_types(sizes: Mapping[str, int]) -> frozenset[str]:
-    """The types whose symbols tell much, from the number of symbols of each."""
-    most = max(sizes.values(), default=0)
-    return frozenset(name for name, size in sizes.items() if size and size >= most * _KEY_SHARE)
 
 
 def plan(
@@ -127,10 +124,10 @@ def _join(
         if not weak:
             return Join(atom)
         renamed = {name: f"{name}_{position}" for name in weak}
-        ties: tuple[Tie, ...] = tuple(((renamed[name], anchor), (name, anchor)) for name in weak)
+        ties = (Tie(tuple(renamed.values()), tuple(weak), anchor),)
     else:
         renamed = {name: f"{name}_{position}" for name in known}
-        ties = ((tuple(renamed[name] for name in known), tuple(known)),)
+        ties = (Tie(tuple(renamed.values()), tuple(known)),)
     return Join(_rename(atom, renamed), ties=ties)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from kina.datalog.clingo_order import Join, plan
+from kina.datalog.clingo_order import Join, Tie, plan
+from kina.datalog.compiled import Asp
 from kina.datalog.rules import Relation, Rule, Rulebook, dependencies
 from kina.datalog.syntax import (
     Aggregate,
@@ -27,17 +28,6 @@ from kina.datalog.syntax import (
 )
 
 _OPERATORS = {"%": "\\"}
-
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """`text` holds one clause a line, `rules` the rule of each line; `predicates` names each relation
-    in it.
-    """
-
-    text: str
-    rules: tuple[Rule, ...]
-    predicates: Mapping[str, str]
 
 
 def needed(rulebook: Rulebook, outputs: Collection[str]) -> frozenset[str]:
@@ -80,28 +70,31 @@ def _texts(term: Term) -> Iterator[str]:
             yield node.value
 
 
-def translate(
-    rulebook: Rulebook,
-    symbols: Mapping[str, int],
-    relations: Collection[str],
-    keys: frozenset[str] = frozenset(),
-) -> Translation:
-    """The rules that derive the `relations`, as ASP text with each symbol written as its number.
+def rules_for(rulebook: Rulebook, relations: Collection[str]) -> tuple[Rule, ...]:
+    """The rules that derive the relations, one for each line of the translation."""
+    return tuple(rule for rule in rulebook.rules if rule.head.relation in relations)
 
-    Every predicate has a first argument 0 before the columns, for the sake of the join order; `keys` are the
-    types that tell much (`clingo_order`).
+
+def translate(rulebook: Rulebook, outputs: Collection[str], keys: frozenset[str]) -> Asp:
+    """The rules that derive the `outputs`, as ASP text with a constant for each symbol.
+
+    The predicates are `r0`, `r1`, ... in the order of the relations. Each has a first argument 0 before the
+    columns, for the sake of the join order; `keys` are the types that tell much (`clingo_order`).
     """
+    relations = needed(rulebook, outputs)
+    texts = tuple(sorted(set(rule_texts(rulebook, relations))))
     predicates = {name: f"r{index}" for index, name in enumerate(rulebook.relations)}
-    rules = tuple(rule for rule in rulebook.rules if rule.head.relation in relations)
+    constants = {text: f"c{index}" for index, text in enumerate(texts)}
     stratum = {name: index for index, group in enumerate(rulebook.strata) for name in group}
-    writer = _Writer(predicates, symbols, rulebook.relations, stratum, keys)
-    return Translation("\n".join(writer.rule(rule) for rule in rules) + "\n", rules, predicates)
+    writer = _Writer(predicates, constants, rulebook.relations, stratum, keys)
+    text = "\n".join(writer.rule(rule) for rule in rules_for(rulebook, relations)) + "\n"
+    return Asp(text, texts, tuple(sorted(relations)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
     predicates: Mapping[str, str]
-    symbols: Mapping[str, int]
+    constants: Mapping[str, str]
     relations: Mapping[str, Relation]
     stratum: Mapping[str, int]
     keys: frozenset[str]
@@ -124,10 +117,20 @@ class _Writer:
             yield f"not not {self._apply(join.atom.relation, arguments)}"
         else:
             yield self._apply(join.atom.relation, arguments)
-        for left, right in join.ties:
-            one, other = (",".join(f"V_{name}" for name in names) for names in (left, right))
-            yield f"({one}) = ({other})"
-            yield f"({other}) = ({one})"
+        for tie in join.ties:
+            yield from self.tie(tie)
+
+    def tie(self, tie: Tie) -> Iterator[str]:
+        """A product with 0 waits for the key as a tuple does, and makes no symbol."""
+        if tie.anchor:
+            pairs = [(f"V_{left}", f"V_{right}") for left, right in zip(tie.left, tie.right, strict=True)]
+            for left, right in pairs:
+                yield f"{left} = {right}+0*V_{tie.anchor}"
+                yield f"{right} = {left}+0*V_{tie.anchor}"
+            return
+        one, other = (",".join(f"V_{name}" for name in names) for names in (tie.left, tie.right))
+        yield f"({one}) = ({other})"
+        yield f"({other}) = ({one})"
 
     def premise(self, premise: Premise, outer: frozenset[str]) -> str:
         match premise:
@@ -187,7 +190,7 @@ class _Writer:
             case Number(value=value):
                 return str(value) if value >= 0 else f"({value})"
             case Text(value=value):
-                return str(self.symbols[value])
+                return self.constants[value]
             case Arithmetic(operator=operator, left=left, right=right):
                 return f"({self.term(left)}{_OPERATORS.get(operator, operator)}{self.term(right)})"
             case Aggregate():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from kina.datalog.rules import Rulebook
+from kina.datalog.compiled import Rules, compiled
 from kina.datalog.souffle_engine import GET_SOUFFLE, SouffleInstall, find_souffle, solve_souffle
 from kina.diagnostics.finding import SetupError
 
@@ -23,7 +23,7 @@ class Solution:
 
 def solve(
     solver: str,
-    rulebook: Rulebook,
+    rules: Rules,
     facts: Mapping[str, Sequence[Fact]],
     outputs: Collection[str] | None = None,
     time_limit: float | None = None,
@@ -36,19 +36,20 @@ def solve(
     missing
     or fails, ProgramError for division by zero (K812) and at the time limit, in seconds (K815).
     """
-    wanted = frozenset(rulebook.outputs if outputs is None else outputs)
-    unknown = sorted(wanted - rulebook.relations.keys())
+    rules = compiled(rules)
+    wanted = frozenset(rules.outputs if outputs is None else outputs)
+    unknown = sorted(wanted - rules.tables.keys())
     if unknown:
         raise ValueError(f"no such relations: {', '.join(unknown)}")
     install = _choose(solver)
     if install is not None:
-        relations = solve_souffle(install, rulebook, facts, wanted, time_limit)
+        relations = solve_souffle(install, rules, facts, wanted, time_limit)
         name, version = "souffle", install.version
     else:
-        from kina.datalog.clingo_engine import clingo_version, solve_clingo
+        from kina.datalog.clingo_engine import run_clingo
 
-        relations = solve_clingo(rulebook, facts, wanted, time_limit)
-        name, version = "clingo", clingo_version()
+        name = "clingo"
+        relations, version = run_clingo(rules, facts, wanted, time_limit)
     for rows in relations.values():
         rows.sort()
     return Solution(relations, name, version)

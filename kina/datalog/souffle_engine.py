@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from kina.datalog.divisors import divided_by_zero
+from kina.datalog.compiled import Compiled, Rules, Table, compiled
 from kina.datalog.limits import out_of_time
-from kina.datalog.rules import Relation, Rulebook
 from kina.diagnostics.finding import ProgramError, SetupError
 
 #: Names of rules survive compilation from this version on.
@@ -68,7 +67,7 @@ def _version(path: str) -> str:
 
 def solve_souffle(
     install: SouffleInstall,
-    rulebook: Rulebook,
+    rules: Rules,
     facts: Facts,
     outputs: Collection[str],
     time_limit: float | None = None,
@@ -79,20 +78,21 @@ def solve_souffle(
     the
     process fails. The folder it works in is gone afterwards, however this ends.
     """
-    relations = rulebook.relations
+    rules = compiled(rules)
+    relations = rules.tables
     with _work_folder() as folder:
         work = Path(folder)
-        _write_facts(work / "in", rulebook.inputs, facts)
+        _write_facts(work / "in", rules.inputs, facts)
         (work / "out").mkdir()
         entry = work / "main.dl"
         extra = "".join(
             f".output {name}\n" for name in relations if name in outputs and not relations[name].is_output
         )
-        entry.write_text(f"{rulebook.entry.text}\n{extra}", encoding="utf-8", newline="\n")
+        entry.write_text(f"{rules.entry}\n{extra}", encoding="utf-8", newline="\n")
         command = [install.path, "--no-preprocessor", "-w", "-F", str(work / "in"), "-D", str(work / "out")]
-        for place in rulebook.search:
+        for place in rules.search:
             command += ["-I", str(Path(place).resolve())]
-        _run([*command, str(entry)], work, rulebook, time_limit)
+        _run([*command, str(entry)], work, rules, time_limit)
         return {name: _read(work / "out", relations[name]) for name in relations if name in outputs}
 
 
@@ -103,7 +103,7 @@ def _work_folder() -> tempfile.TemporaryDirectory[str]:
         raise SetupError(f"cannot make a temporary folder: {fault.strerror or fault}") from None
 
 
-def _run(command: list[str], folder: Path, rulebook: Rulebook, time_limit: float | None) -> None:
+def _run(command: list[str], folder: Path, rules: Compiled, time_limit: float | None) -> None:
     """Runs the process to its end; it is killed if the time is over or Kina is interrupted."""
     try:
         done = subprocess.run(
@@ -121,7 +121,7 @@ def _run(command: list[str], folder: Path, rulebook: Rulebook, time_limit: float
         raise out_of_time("Soufflé", time_limit or 0.0) from None
     except OSError as fault:
         raise SetupError(f"cannot run `{command[0]}`: {fault.strerror or fault}", GET_SOUFFLE) from None
-    _check_division(done.stderr, rulebook)
+    _check_division(done.stderr, rules)
     if done.returncode == 0:
         return
     lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("Warning")]
@@ -137,11 +137,13 @@ def _environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
 
 
-def _check_division(stderr: str, rulebook: Rulebook) -> None:
+def _check_division(stderr: str, rules: Compiled) -> None:
     if "Floating-point arithmetic exception" not in stderr:
         return
+    from kina.datalog.divisors import divided_by_zero
+
     place = re.search(r"in file (\S*?) \[(\d+):(\d+)", stderr)
-    candidates = [(rule, finding) for rule in rulebook.rules if (finding := divided_by_zero(rule))]
+    candidates = [(rule, finding) for rule in rules.rulebook.rules if (finding := divided_by_zero(rule))]
     for rule, finding in candidates:
         if place is not None and _near(rule.clause.span.file, rule.clause.span.line, place):
             raise ProgramError(finding)
@@ -154,7 +156,7 @@ def _near(file: str, line: int, place: re.Match[str]) -> bool:
     return Path(file).name == Path(place.group(1)).name and int(place.group(2)) in range(line - 6, line + 1)
 
 
-def _write_facts(folder: Path, inputs: Iterable[Relation], facts: Facts) -> None:
+def _write_facts(folder: Path, inputs: Iterable[Table], facts: Facts) -> None:
     try:
         folder.mkdir()
         for relation in inputs:
@@ -164,7 +166,7 @@ def _write_facts(folder: Path, inputs: Iterable[Relation], facts: Facts) -> None
         raise SetupError(f"cannot write the facts: {fault.strerror or fault}") from None
 
 
-def fact_text(relation: Relation, rows: Sequence[Fact]) -> str:
+def fact_text(relation: Table, rows: Sequence[Fact]) -> str:
     """The rows as tab-separated lines; ValueError if a symbol holds a tab or a line break."""
     if not relation.columns:
         return "()\n" if rows else ""
@@ -179,7 +181,7 @@ def fact_text(relation: Relation, rows: Sequence[Fact]) -> str:
     return text
 
 
-def _read(folder: Path, relation: Relation) -> list[Fact]:
+def _read(folder: Path, relation: Table) -> list[Fact]:
     path = folder / f"{relation.name}.csv"
     try:
         text = path.read_bytes().decode("utf-8")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
+from typing import TYPE_CHECKING
 
+from kina.datalog.compiled import Compiled, compile_text
 from kina.datalog.engine import Solution, solve
-from kina.datalog.modules import parse_text
-from kina.datalog.proofs import Prover
-from kina.datalog.rules import Rulebook
 from kina.diagnose import case as case_module
 from kina.diagnose.case import Case, Fact
 from kina.diagnostics.finding import ProofStep
@@ -21,6 +20,10 @@ from kina.frontend.ir import Program
 from kina.paths import rules_path
 from kina.plan.decisions import Decisions
 
+if TYPE_CHECKING:
+    from kina.datalog.proofs import Prover
+    from kina.datalog.rules import Rulebook
+
 Stage = Callable[[str], AbstractContextManager[None]]
 
 
@@ -30,9 +33,14 @@ class Solved:
 
     program: Program
     facts: Facts
-    rulebook: Rulebook
+    rules: Compiled
     solution: Solution
     solver: str
+
+    @property
+    def rulebook(self) -> Rulebook:
+        """The rules with their syntax trees."""
+        return self.rules.rulebook
 
     @property
     def has_conflict(self) -> bool:
@@ -50,16 +58,18 @@ class Solved:
 
     def _hidden(self, relation: str) -> bool:
         """Whether a relation explains nothing; negations and comparisons are no relations."""
-        known = self.rulebook.relations.get(relation)
+        known = self.rules.tables.get(relation)
         return known is not None and known.hidden
 
     @cached_property
     def _prover(self) -> Prover:
         """Everything that was derived: a second run, made only when a proof is asked for."""
-        derived = [name for name, relation in self.rulebook.relations.items() if not relation.is_input]
-        everything = solve(self.solver, self.rulebook, self.facts.relations, derived)
-        given = {relation.name: self.facts.relations.get(relation.name, []) for relation in self.rulebook.inputs}
-        return Prover(self.rulebook, {**given, **everything.relations})
+        from kina.datalog.proofs import Prover
+
+        derived = [name for name, table in self.rules.tables.items() if not table.is_input]
+        everything = solve(self.solver, self.rules, self.facts.relations, derived)
+        given = {table.name: self.facts.relations.get(table.name, []) for table in self.rules.inputs}
+        return Prover(self.rules.rulebook, {**given, **everything.relations})
 
     def prove(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
         """The proof of a tuple of any relation, of least height. KeyError if it was not derived."""
@@ -70,24 +80,31 @@ def _no_stage(_: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-@cache
 def rules_of(entry: str) -> Rulebook:
     """The rule base with the levels of an entry file; a process reads it once for each."""
-    return parse_text(entry, "main.dl", (rules_path(),))
+    return _compiled(entry).rulebook
+
+
+def _compiled(entry: str) -> Compiled:
+    return compile_text(entry, "main.dl", (rules_path(),))
 
 
 def solve_program(program: Program, solver: str, stage: Stage = _no_stage) -> Solved:
-    """Run the rules on a program. Raises ProgramError if a rule file is at fault, SetupError if the engine is."""
+    """Run the rules on a program.
+
+    Raises ProgramError if a rule file is at fault, SetupError if the engine is.
+    """
     with stage("dump"):
         facts = dump(program)
     with stage("rules"):
-        rulebook = rules_of(facts.entry)
+        rules = _compiled(facts.entry)
     with stage("solve"):
         levels = level_names(facts.priorities, facts.derived)
         outputs = (
             *load_module.OUTPUTS,
             *case_module.OUTPUTS,
             *(f"{level}.contested" for level in levels),
+            *(["granted"] if len(facts.priorities) > 1 else []),
         )
-        solution = solve(solver, rulebook, facts.relations, outputs)
-    return Solved(program, facts, rulebook, solution, solver)
+        solution = solve(solver, rules, facts.relations, outputs)
+    return Solved(program, facts, rules, solution, solver)

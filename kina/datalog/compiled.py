@@ -1,0 +1,167 @@
+"""What a run of an engine needs of checked rules, kept between runs: most runs read no rule file's syntax."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from kina import __version__
+from kina.datalog import cache as kept
+
+if TYPE_CHECKING:
+    from kina.datalog.rules import Rulebook
+
+Rules: TypeAlias = "Rulebook | Compiled"
+
+
+class Column(NamedTuple):
+    """The declared type of a column and what is underneath, "number" or "symbol"."""
+
+    type: str
+    base: str
+
+
+class Table(NamedTuple):
+    """A relation without its documentation."""
+
+    name: str
+    columns: tuple[Column, ...]
+    is_input: bool
+    is_output: bool
+    hidden: bool
+
+
+class Asp(NamedTuple):
+    """Rules as an answer set program, one a line, in which `c0`, `c1`, ... stand for the `constants`.
+
+    `relations` are those that it derives or reads.
+    """
+
+    text: str
+    constants: tuple[str, ...]
+    relations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Checked rules as the engines take them.
+
+    `entry` is the text of the entry file, and `search` its rule path. `key` is empty where nothing is kept,
+    and `read` gives the rules with their syntax trees.
+    """
+
+    entry: str
+    search: tuple[str, ...]
+    tables: Mapping[str, Table]
+    key: str = ""
+    read: Callable[[], Rulebook] = field(kw_only=True, repr=False)
+
+    @cached_property
+    def rulebook(self) -> Rulebook:
+        """The rules with their syntax trees, parsed now if they were not before."""
+        return self.read()
+
+    @property
+    def inputs(self) -> tuple[Table, ...]:
+        return tuple(table for table in self.tables.values() if table.is_input)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(name for name, table in self.tables.items() if table.is_output)
+
+    def asp(self, outputs: Collection[str], keys: Collection[str]) -> Asp:
+        """The rules that derive `outputs` as clingo takes them, joined by `keys` (`clingo_order`)."""
+        key = self.key and kept.digest(
+            [self.key.encode(), *(name.encode() for name in (*sorted(outputs), "", *sorted(keys)))]
+        )
+        found = _kept_asp(kept.read(key)) if key else None
+        if found is not None:
+            return found
+        from kina.datalog.clingo_text import translate
+
+        made = translate(self.rulebook, outputs, frozenset(keys))
+        if key:
+            kept.write(key, made)
+        return made
+
+
+def compiled(rules: Rules) -> Compiled:
+    """Rules that were parsed, as the engines take them."""
+    if isinstance(rules, Compiled):
+        return rules
+    return Compiled(rules.entry.text, rules.search, _tables(rules), read=lambda: rules)
+
+
+@cache
+def compile_text(text: str, name: str, search: tuple[Path, ...]) -> Compiled:
+    """The rules of a generated entry file, checked by `modules.parse_text` now or in an earlier run.
+
+    Raises ProgramError (K8xx) for faults in the files.
+    """
+
+    def read() -> Rulebook:
+        from kina.datalog.modules import parse_text
+
+        return parse_text(text, name, search)
+
+    key = _key(text, name, search)
+    tables = _kept_tables(kept.read(key)) if key else {}
+    if tables:
+        return Compiled(text, tuple(map(str, search)), tables, key, read=read)
+    rulebook = read()
+    tables = _tables(rulebook)
+    if key:
+        kept.write(key, list(tables.values()))
+    return Compiled(text, rulebook.search, tables, key, read=lambda: rulebook)
+
+
+def _key(text: str, name: str, search: Sequence[Path]) -> str:
+    """Names all that the outcome depends on: the entry, every rule file within reach, and Kina itself.
+
+    Empty if one of the files cannot be read.
+    """
+    parts = [__version__.encode(), name.encode(), text.encode()]
+    try:
+        for folder, pattern in ((Path(__file__).parent, "*.py"), *((each, "*.dl") for each in search)):
+            parts.append(os.fsencode(folder))
+            for path in sorted(folder.rglob(pattern)):
+                parts += [os.fsencode(path), path.read_bytes()]
+    except OSError:
+        return ""
+    return kept.digest(parts)
+
+
+def _tables(rulebook: Rulebook) -> dict[str, Table]:
+    return {
+        name: Table(
+            name,
+            tuple(Column(column.type, column.base) for column in relation.columns),
+            relation.is_input,
+            relation.is_output,
+            relation.hidden,
+        )
+        for name, relation in rulebook.relations.items()
+    }
+
+
+def _kept_tables(data: Any) -> dict[str, Table]:
+    """The tables as they were kept; none if it is something else that was kept."""
+    try:
+        return {
+            name: Table(name, tuple(Column(*column) for column in columns), *flags)
+            for name, columns, *flags in data or ()
+        }
+    except (TypeError, ValueError):
+        return {}
+
+
+def _kept_asp(data: Any) -> Asp | None:
+    try:
+        text, constants, relations = data
+        return Asp(str(text), tuple(constants), tuple(relations))
+    except (TypeError, ValueError):
+        return None
