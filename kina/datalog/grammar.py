@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from lark import Lark, Token, Transformer
-from lark.exceptions import UnexpectedInput, UnexpectedToken
+from lark.exceptions import UnexpectedInput
 
 from kina.datalog import syntax
-from kina.diagnostics.finding import Finding, ProgramError, error
+from kina.datalog.syntax_errors import RESERVED, explain, unsupported
+from kina.diagnostics.finding import ProgramError, error
 from kina.source import Source, Span
 
 #: Operators nested deeper than this in one term are refused, so that no later stage overflows.
@@ -71,39 +71,6 @@ COMMENT: /\/\/(?!\/)[^\n]*/ | /\/\*(.|\n)*?\*\//
 %ignore COMMENT
 %ignore /[ \t\r\n\f]+/
 """
-
-_RESERVED = frozenset(
-    {"autoinc", "band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru", "land", "lor", "lxor", "lnot"}
-    | {"match", "contains", "mean", "range", "count", "sum", "min", "max", "cat", "ord", "strlen", "substr"}
-    | {"to_float", "to_number", "to_string", "to_unsigned", "as", "nil", "true", "false", "float", "unsigned"}
-    | {"input", "output", "printsize", "stateful", "overridable", "eqrel", "inline", "no_inline", "magic"}
-    | {"no_magic", "brie", "btree", "btree_delete", "debug_delta", "recursive_iteration_cnt"}
-    | {"__FILE__", "__LINE__", "__INCL__"}
-)
-
-#: What stands at a character that opens a construct of Soufflé outside the subset.
-_CONSTRUCTS = (
-    (
-        re.compile(r"\.(pragma|plan|functor|printsize|limitsize|lattice|override|number_type|symbol_type)\b"),
-        "`{}`",
-    ),
-    (re.compile(r"#[a-z]*"), "the preprocessor line `{}`"),
-    (re.compile(r"@![a-zA-Z_]*"), "the debugging atom `{}`"),
-    (re.compile(r"@[a-zA-Z_]\w*"), "the user-defined functor `{}`"),
-    (re.compile(r"\$\w*"), "the algebraic constructor `{}`"),
-    (re.compile(r"\["), "a record"),
-    (re.compile(r"\|"), "a union of types"),
-    (re.compile(r";"), "`;` between alternatives"),
-    (re.compile(r"\^"), "the power `^`"),
-    (re.compile(r"->|::"), "`{}`"),
-    (re.compile(r"[0-9]+\.[0-9]+"), "the float number `{}`"),
-    (re.compile(r"0[xb][0-9a-fA-F]+"), "the number `{}`, which is not decimal"),
-    (re.compile(r"[0-9]+u"), "the unsigned number `{}`"),
-    (re.compile(r'"[^"\n]*\\[^"\n]*"'), "a string with a backslash"),
-    (re.compile(r"choice-domain"), "`{}`"),
-)
-
-_HELP = "`docs/rules-language.md` lists what a rule file may hold"
 
 
 class _Builder(Transformer[Token, syntax.RuleFile]):
@@ -237,8 +204,8 @@ class _Builder(Transformer[Token, syntax.RuleFile]):
         return str(token)
 
     def _allow(self, word: str, token: Token) -> None:
-        if word in _RESERVED:
-            raise ProgramError(_unsupported(f"`{word}`", self._span([token])))
+        if word in RESERVED:
+            raise ProgramError(unsupported(f"`{word}`", self._span([token])))
 
 
 @cache
@@ -262,72 +229,6 @@ def parse(source: Source) -> syntax.RuleFile:
     try:
         tree = run(source.text)
     except UnexpectedInput as fault:
-        raise ProgramError(_explain(source, fault)) from None
+        raise ProgramError(explain(source, fault)) from None
     assert isinstance(tree, syntax.RuleFile)
     return tree
-
-
-def _unsupported(what: str, span: Span) -> Finding:
-    return error("K802", f"{what} is outside the rule language", span, notes=(_HELP,))
-
-
-def _explain(source: Source, fault: UnexpectedInput) -> Finding:
-    """The finding for the place where lexer or parser stopped, naming the construct where it is known."""
-    text = source.text
-    token = fault.token if isinstance(fault, UnexpectedToken) else None
-    if token is not None and token.type == "$END":
-        end = len(text.rstrip())
-        return error("K801", "the file ends inside a clause or directive", Span(source, max(0, end - 1), end))
-    start = token.start_pos if token is not None else fault.pos_in_stream
-    assert start is not None
-    end = token.end_pos if token is not None else start + 1
-    span = Span(source, start, end or start + 1)
-    before = text[max(0, start - 200) : start]
-    for pattern, what in _CONSTRUCTS:
-        if match := pattern.match(text, start):
-            return _unsupported(what.format(match.group()), Span(source, start, match.end()))
-    if text[start] == '"':
-        return error("K801", "a string does not end on its line", span)
-    if token is None or not isinstance(fault, UnexpectedToken):
-        return error("K801", f"the character `{text[start]}` has no place here", span)
-    return _explain_token(before, token, span, frozenset(fault.expected))
-
-
-def _explain_token(before: str, token: Token, span: Span, expected: frozenset[str]) -> Finding:
-    word = str(token)
-    if word == "(" and re.search(r"\.(input|output)\s+[\w.]+\s*$", before):
-        return error(
-            "K803", "a directive has parameters, which can read and write any file", span, notes=(_HELP,)
-        )
-    previous = re.search(r"\b(\w+)\s*$", before)
-    if previous and previous.group(1) in _RESERVED and token.type != "DOC":
-        return _unsupported(f"`{previous.group(1)}`", span)
-    if word == "-" and re.search(r"\bchoice$", before):
-        return _unsupported("`choice-domain`", span)
-    if token.type == "NAME" and re.search(r"\b0$", before):
-        return _unsupported("a number that is not decimal", span)
-    if word in _RESERVED:
-        place = " in this place" if word in {"count", "sum", "min", "max"} else ""
-        return _unsupported(f"`{word}`{place}", span)
-    if "IF" in expected:
-        if word == ",":
-            return _unsupported("a clause with several heads", span)
-        if word == "<=":
-            return _unsupported("subsumption by `<=`", span)
-    if word == "." and re.search(r"[0-9]$", before) and re.match(r"\.[0-9]", span.source.text[span.start :]):
-        return _unsupported("a float number", span)
-    if word in {".type", ".comp", ".init", ".include", ".once"}:
-        return _unsupported(f"`{word}` inside a component", span)
-    if word == "," and re.search(r"\.(input|output)\s+[\w.]+\s*$", before):
-        return _unsupported("a directive for several relations", span)
-    if word == "," and re.search(r"\.decl\s+\w+\s*$", before):
-        return _unsupported("a declaration of several relations", span)
-    if word == "<" and re.search(r"\.(comp|init)\b[^{}]*$", before):
-        return _unsupported("a component with type parameters", span)
-    if word == "(" and re.search(r"\b[a-zA-Z_]\w*\s*$", before):
-        return _unsupported("a functor or an atom inside a term", span)
-    if token.type == "DOC":
-        return error(
-            "K801", "`///` stands where it documents nothing", span, "only above `.decl`, `.type` or a clause"
-        )
-    return error("K801", f"`{word}` has no place here", span)

@@ -1,4 +1,4 @@
-"""What a rule file must have beside being right: names, sentences, pages. Each lint returns what it objects to."""
+"""What rule files have beside being right: names, sentences, pages. A lint returns what it objects to."""
 
 from __future__ import annotations
 
@@ -105,13 +105,20 @@ def lost_rules(install: SouffleInstall, rulebook: Rulebook) -> tuple[str, ...]:
     names = {rule.name for rule in rulebook.rules if rule.name and rule.body}
     with tempfile.TemporaryDirectory(prefix="kina-") as folder:
         entry = Path(folder) / "main.dl"
-        outputs = "".join(f".output {name}\n" for name, each in rulebook.relations.items() if not each.is_output)
+        outputs = "".join(
+            f".output {name}\n" for name, each in rulebook.relations.items() if not each.is_output
+        )
         entry.write_text(f"{rulebook.entry.text}\n{outputs}", encoding="utf-8")
         command = [install.path, "--no-preprocessor", "-w", "-t", "none", "--show=transformed-ast"]
         for place in rulebook.search:
             command += ["-I", str(Path(place).resolve())]
         done = subprocess.run(
-            [*command, str(entry)], capture_output=True, encoding="utf-8", check=False, timeout=120, cwd=folder
+            [*command, str(entry)],
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=120,
+            cwd=folder,
         )
     if done.returncode:
         raise SetupError(f"Soufflé does not compile the rules: {done.stderr[:300]}")

@@ -1,4 +1,4 @@
-"""Writes chosen derivations as the steps of a proof, in words, and checks steps against the rules they name."""
+"""Writes derivations as the steps of a proof, in words, and checks steps against the rules they name."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kina.datalog.joins import Scope, Slots, compare, named_wildcards, term_value
+from kina.datalog.joins import named_wildcards, term_value
 from kina.datalog.rules import Relation, Rule, Rulebook
+from kina.datalog.scope import Scope, Slots, compare
 from kina.datalog.syntax import (
     Aggregate,
     Atom,
@@ -15,7 +16,6 @@ from kina.datalog.syntax import (
     Negation,
     Number,
     Premise,
-    Term,
     Text,
     Variable,
     Wildcard,
@@ -39,7 +39,7 @@ class Derivation:
 def write_steps(
     rulebook: Rulebook, tables: Tables, goal: tuple[str, Row], chosen: Mapping[tuple[str, Row], Derivation]
 ) -> tuple[ProofStep, ...]:
-    """The steps from the goal down, each tuple once; negations, comparisons and aggregates are steps of their own."""
+    """The steps from the goal down, each tuple once; negations and comparisons are steps of their own."""
     numbers: dict[tuple[str, Row], int] = {goal: 0}
     steps: list[ProofStep | None] = [None]
     queue = [goal]
@@ -108,7 +108,7 @@ def _premises(derivation: Derivation, tables: Tables) -> list[tuple[str, Row] | 
 
 
 def leaf(premise: Premise, scope: Scope, slots: Slots) -> ProofStep:
-    """A negation, as relation `!name` with "_" for wildcards, or a comparison, as relation `=` and the like."""
+    """A negation, as relation `!name` with "_" for wildcards, or a comparison, as relation `=` and so on."""
     match premise:
         case Negation(atom=atom):
             values = [
@@ -119,13 +119,14 @@ def leaf(premise: Premise, scope: Scope, slots: Slots) -> ProofStep:
                 0, f"!{atom.relation}", columns, f"not {atom_text(atom.relation, values)}", hidden=True
             )
         case Comparison(operator=operator, left=left, right=right):
-            texts, values = [], []
+            texts: list[str] = []
+            sides: list[Value] = []
             for side in (left, right):
                 value = term_value(side, scope.outer, scope)(slots)
                 assert value is not None
-                values.append(value)
+                sides.append(value)
                 texts.append(side.span.text if isinstance(side, Aggregate) else _shown(value))
-            return ProofStep(0, operator, tuple(values), f" {operator} ".join(texts), hidden=True)
+            return ProofStep(0, operator, tuple(sides), f" {operator} ".join(texts), hidden=True)
         case Atom():
             raise AssertionError("a positive premise is a tuple")
 

@@ -1,9 +1,9 @@
 """Proofs of least height, rebuilt from the clauses and the tuples that an engine found.
 
-The height of a fact is 0, that of a derived tuple 1 + the greatest height of its positive premises; negations,
-comparisons and aggregates are leaves. The tuples that the goal may rest on are collected backwards, breadth first;
-heights are then spread forwards from the facts, in the order of height (Knuth 1977). What is further from the
-goal than the height found cannot lower it, so short proofs stay cheap in large programs.
+The height of a fact is 0, that of a derived tuple 1 + the greatest height of its positive premises;
+negations, comparisons and aggregates are leaves. The tuples that the goal may rest on are collected
+backwards, breadth first; heights then spread forwards from the facts, in the order of height (Knuth 1977).
+What is further from the goal than the height found cannot lower it, so short proofs are cheap in any program.
 """
 
 from __future__ import annotations
@@ -15,23 +15,14 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from kina.datalog.clingo_text import needed
-from kina.datalog.joins import (
-    Getter,
-    Scope,
-    Slots,
-    Stage,
-    compile_body,
-    instances,
-    named_wildcards,
-)
+from kina.datalog.cone import Cone, Goal, shallow_bounds
+from kina.datalog.joins import Stage, compile_body, instances, named_wildcards
 from kina.datalog.proof_steps import Derivation, write_steps
 from kina.datalog.rules import Rule, Rulebook
+from kina.datalog.scope import Getter, Scope, Slots
 from kina.datalog.syntax import Atom, Variable, variables
 from kina.datalog.tables import Row, Tables, Value
 from kina.diagnostics.finding import ProofStep
-
-#: A tuple of a relation.
-Goal = tuple[str, Row]
 
 
 def proof_relations(rulebook: Rulebook, relation: str) -> frozenset[str]:
@@ -48,7 +39,7 @@ def prove(
 
 @dataclass(slots=True)
 class Prover:
-    """Proves tuples over `relations`, the inputs and all of `proof_relations`; indexes serve all its proofs."""
+    """Proves tuples over `relations`: the inputs and all of `proof_relations`. Indexes serve all proofs."""
 
     rulebook: Rulebook
     relations: Mapping[str, Collection[Row]]
@@ -62,9 +53,10 @@ class Prover:
         self._bounds = shallow_bounds(self.rulebook)
 
     def prove(self, relation: str, columns: Row) -> tuple[ProofStep, ...]:
-        """A proof of least height: each tuple once, premises in the order of the clause. KeyError if not derived.
+        """A proof of least height: each tuple once, premises in the order of the clause.
 
         Of several derivations of one height the first in the order of clauses and of premises is taken.
+        KeyError if the tuple is not derived.
         """
         goal = (relation, columns)
         with _without_collection():
@@ -74,7 +66,9 @@ class Prover:
         for node in queue:
             for premise in chosen[node].premises:
                 if premise not in chosen:
-                    chosen[premise] = cone.best[premise] if premise in cone.best else self._settled(premise)[1]
+                    chosen[premise] = (
+                        cone.best[premise] if premise in cone.best else self._settled(premise)[1]
+                    )
                     queue.append(premise)
         return write_steps(self.rulebook, self.tables, goal, chosen)
 
@@ -83,10 +77,10 @@ class Prover:
         goal = (relation, columns)
         return self._search(goal).heights[goal]
 
-    def _search(self, goal: Goal, bounds: Mapping[str, int] | None = None) -> _Cone:
+    def _search(self, goal: Goal, bounds: Mapping[str, int] | None = None) -> Cone:
         if not self.tables.has(*goal):
             raise KeyError(f"{goal[0]}{goal[1]}")
-        cone = _Cone(goal, self._bounds if bounds is None else bounds)
+        cone = Cone(goal, self._bounds if bounds is None else bounds)
         depth = 64
         while True:
             while cone.frontier and cone.depth < depth:
@@ -103,7 +97,7 @@ class Prover:
         return self._settled(node)[0]
 
     def _settled(self, node: Goal) -> tuple[int, Derivation]:
-        """Height and derivation of a tuple that rests on no recursive relation; its cone is small and explored whole."""
+        """Height and derivation of a tuple that rests on no recursive relation: its cone is small."""
         found = self._shallow.get(node)
         if found is None:
             cone = self._search(node, {})
@@ -113,7 +107,7 @@ class Prover:
                     self._shallow[each] = (height, cone.best[each])
         return found
 
-    def _expand(self, cone: _Cone) -> None:
+    def _expand(self, cone: Cone) -> None:
         """Finds the derivations of all tuples at the edge of the cone."""
         edge, cone.frontier = cone.frontier, []
         cone.depth += 1
@@ -140,9 +134,9 @@ class Prover:
 class _Matcher:
     """One rule, compiled to find the instances that derive a given tuple.
 
-    `gate` is a key of the head and an index that has it if the rule can apply at all. `fills` are slots and the
-    head columns they take; `early` and `late` are the other head columns, with what
-    must equal them before and after the body is looked at.
+    `gate` is a key of the head and an index that has it if the rule can apply at all. `fills` are slots and
+    the head columns they take; `early` and `late` are the other head columns, with what must equal them
+    before and after the body is looked at.
     """
 
     rule: Rule
@@ -211,75 +205,9 @@ def _gate(
     return itemgetter(*found), stages[1].index
 
 
-@dataclass(slots=True)
-class _Cone:
-    """The tuples that a goal may rest on, as far as they are found, with their derivations.
-
-    Tuples of the relations in `bounds`, which have no proof higher than that, are looked into when it matters.
-    """
-
-    goal: Goal
-    bounds: Mapping[str, int]
-    depth: int = 0
-    frontier: list[Goal] = field(default_factory=list)
-    seen: set[Goal] = field(default_factory=set)
-    derivations: list[tuple[Goal, Derivation]] = field(default_factory=list)
-    heights: dict[Goal, int] = field(default_factory=dict)
-    best: dict[Goal, Derivation] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.frontier.append(self.goal)
-        self.seen.add(self.goal)
-
-    def add(self, node: Goal, derivation: Derivation) -> None:
-        self.derivations.append((node, derivation))
-        for premise in derivation.premises:
-            if premise not in self.seen and premise[0] not in self.bounds:
-                self.seen.add(premise)
-                self.frontier.append(premise)
-
-    def settle(self, shallow_height: Callable[[Goal], int]) -> None:
-        """Least heights of all tuples that the derivations found so far prove, level by level."""
-        self.heights, self.best = {}, {}
-        missing: list[int] = []
-        waiting: dict[Goal, list[int]] = {}
-        levels: dict[int, list[int]] = {}
-        for number, (_, derivation) in enumerate(self.derivations):
-            deep = {premise for premise in derivation.premises if premise[0] not in self.bounds}
-            missing.append(len(deep))
-            for premise in deep:
-                waiting.setdefault(premise, []).append(number)
-            if not deep:
-                levels.setdefault(self._height_over(derivation, 0, shallow_height), []).append(number)
-        while levels:
-            height = min(levels)
-            for number in sorted(levels.pop(height)):
-                node, derivation = self.derivations[number]
-                if node in self.heights:
-                    continue
-                self.heights[node] = height
-                self.best[node] = derivation
-                for after in waiting.get(node, ()):
-                    missing[after] -= 1
-                    if not missing[after]:
-                        above = self._height_over(self.derivations[after][1], height + 1, shallow_height)
-                        levels.setdefault(above, []).append(after)
-
-    def _height_over(self, derivation: Derivation, least: int, shallow_height: Callable[[Goal], int]) -> int:
-        """The height of a derivation, from `least`, which its deep premises make it."""
-        if derivation.rule is None or not derivation.rule.body:
-            return 0
-        height = max(1, least)
-        for premise in derivation.premises:
-            bound = self.bounds.get(premise[0])
-            if bound is not None and bound >= height:
-                height = max(height, 1 + shallow_height(premise))
-        return height
-
-
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """The cyclic collector walks all tuples of a cone again and again and finds no cycle: a third of the time."""
+    """The cyclic collector would walk all tuples of a cone again and again and find no cycle."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -287,18 +215,3 @@ def _without_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def shallow_bounds(rulebook: Rulebook) -> dict[str, int]:
-    """The greatest height of a proof of each relation that rests on no recursive one."""
-    rules: dict[str, list[Rule]] = {}
-    for rule in rulebook.rules:
-        rules.setdefault(rule.head.relation, []).append(rule)
-    bounds: dict[str, int] = {}
-    for group in rulebook.strata:
-        for name in group:
-            below = [{p.relation for p in rule.body if isinstance(p, Atom)} for rule in rules.get(name, ())]
-            if len(group) == 1 and all(each in bounds for names in below for each in names):
-                heights = [1 + max((bounds[each] for each in names), default=0) for names in below]
-                bounds[name] = max(heights, default=0)
-    return bounds

@@ -133,7 +133,9 @@ def _premise(
     return values if holds else None
 
 
-def _aggregate(aggregate: Aggregate, values: dict[str, Value], world: World, outer: frozenset[str]) -> int | None:
+def _aggregate(
+    aggregate: Aggregate, values: dict[str, Value], world: World, outer: frozenset[str]
+) -> int | None:
     names = {variable.name for variable in aggregate_variables(aggregate)}
     shared = {name: values[name] for name in names & outer}
     found = list(_bindings(list(aggregate.body), shared, world, frozenset()))

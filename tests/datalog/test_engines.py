@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import stat
 import tempfile
 from pathlib import Path
@@ -12,7 +13,7 @@ from kina.datalog.clingo_engine import solve_clingo
 from kina.datalog.engine import solve
 from kina.datalog.modules import parse_text
 from kina.datalog.rules import Rulebook
-from kina.datalog.souffle_engine import find_souffle, fact_text, solve_souffle
+from kina.datalog.souffle_engine import fact_text, find_souffle, solve_souffle
 from kina.diagnostics.finding import ProgramError, SetupError
 
 PATHS = """.type V <: symbol
@@ -150,7 +151,8 @@ def test_division_by_zero_is_located(solver: str) -> None:
         solve(solver, bad, {})
     finding = caught.value.findings[0]
     assert (finding.code, finding.rule) == ("K812", "x.share")
-    assert finding.primary is not None and (finding.primary.line, finding.primary.text) == (6, "x")
+    assert finding.primary is not None
+    assert (finding.primary.line, finding.primary.text) == (6, "x")
     good = book(f"{text}q(6 / x) :- p(x), x > 0.\nq(6 % y) :- p(x), y = x - 4, y != 0.\n")
     assert solve(solver, good, {}).relations == {"q": [(0,), (2,)]}
 
@@ -179,7 +181,9 @@ def test_both_ways_of_reading_clingo_agree(monkeypatch: pytest.MonkeyPatch) -> N
     control.ground([("base", [])])
     assert clingo_child.layout_known()
     for name, arity in (("p", 2), ("q", 1), ("none", 3)):
-        assert clingo_child.read_arrays(control, name, arity) == clingo_child.read_public(control, name, arity)
+        assert clingo_child.read_arrays(control, name, arity) == clingo_child.read_public(
+            control, name, arity
+        )
 
 
 def test_facts_that_would_break_the_lines_are_refused() -> None:
@@ -213,7 +217,7 @@ on(value, dim) :- dim(value, dim, 64), !edge(_, value).
 on(to, dim) :- on(from, dim), edge(from, to), dim(to, dim, _).
 """
     facts = {
-        "edge": list(zip(names, names[1:], strict=False)),
+        "edge": list(itertools.pairwise(names)),
         "dim": [(name, dim, 64) for name in names for dim in range(2)],
     }
     found = solve_clingo(book(text), facts, ["on"], time_limit=60)

@@ -20,7 +20,8 @@ def test_a_file_with_everything() -> None:
     text = (
         '.once\n.include "other.dl"\n// a comment\n.type A <: symbol\n.type D = number\n'
         '/// Holds if `a`.\n/// Example: none.\n@[says = "`{a}`"]\n.decl p(a: A, d: D)\n.input p\n.output p\n'
-        '.comp C { .decl q(a: A)\n /// Why.\n @[rule = "x.q"]\n @[hide]\n q(a) :- p(a, _), !r(a), a != "b". }\n'
+        '.comp C { .decl q(a: A)\n /// Why.\n @[rule = "x.q"]\n @[hide]\n'
+        ' q(a) :- p(a, _), !r(a), a != "b". }\n'
         '.comp E : C { }\n.init i = E\ni.q("z"). /* more\nlines */\n'
         "p(a, n) :- i.q(a), n = count : { p(a, d), d > -1 + 2 * 3 }."
     )
@@ -45,8 +46,10 @@ def test_operators_bind_as_in_arithmetic() -> None:
     clause = parse(Source("x.dl", "p(1 + 2 * 3 - 4, -5).")).items[0]
     assert isinstance(clause, Clause)
     first, second = clause.head.arguments
-    assert first.operator == "-" and first.left.right.operator == "*"  # type: ignore[union-attr]
-    assert isinstance(second, Number) and second.value == -5
+    assert first.operator == "-"
+    assert first.left.right.operator == "*"
+    assert isinstance(second, Number)
+    assert second.value == -5
 
 
 OUTSIDE = {
@@ -90,7 +93,8 @@ def test_what_is_outside_is_named_and_located(text: str) -> None:
     finding = fault(f"// first line\n{text}")
     assert finding.code == "K802"
     assert OUTSIDE[text] in finding.message
-    assert finding.primary is not None and finding.primary.line == 2
+    assert finding.primary is not None
+    assert finding.primary.line == 2
 
 
 @pytest.mark.parametrize(

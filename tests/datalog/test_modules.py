@@ -51,7 +51,7 @@ def faults(text: str) -> tuple[Finding, ...]:
         ('n("a").', "K807", "`symbol`"),
         ("n(x + 1) :- v(x).", "K807", "not a number"),
         ("n(m) :- m = max x : { v(x) }.", "K807", "not a number"),
-        ("q(x) :- v(y), y != \"a\".", "K808", "nothing binds the variable `x`"),
+        ('q(x) :- v(y), y != "a".', "K808", "nothing binds the variable `x`"),
         ("q(x) :- v(x), !v(y).", "K808", "`y`"),
         ("n(x) :- p(y), y = x + 1.", "K808", "`x`"),
         ("n(_) :- p(1).", "K808", "`_`"),
@@ -74,12 +74,14 @@ def test_checks(clause: str, code: str, part: str) -> None:
     finding = faults(DECLARED + clause)[0]
     assert finding.code == code
     assert part in finding.message
-    assert finding.primary is not None and finding.primary.line >= DECLARED.count("\n") + 1
+    assert finding.primary is not None
+    assert finding.primary.line >= DECLARED.count("\n") + 1
 
 
 def test_subtypes_aliases_and_constants_fit() -> None:
     rulebook = parse_text(
-        DECLARED + '.type D = number .decl z(d: D) z(x + 1) :- p(x). q(x) :- e(x). q(x) :- v(x), e(x). q("new").',
+        DECLARED
+        + '.type D = number .decl z(d: D) z(x + 1) :- p(x). q(x) :- e(x). q(x) :- v(x), e(x). q("new").',
         "x.dl",
         (),
     )
@@ -87,7 +89,9 @@ def test_subtypes_aliases_and_constants_fit() -> None:
 
 
 def test_all_faults_are_reported_once_although_a_component_has_instances() -> None:
-    found = faults(DECLARED + ".comp C { .decl z(a: V)\n z(x) :- v(y). z(a) :- w(a). }\n.init a = C\n.init b = C\n")
+    found = faults(
+        DECLARED + ".comp C { .decl z(a: V)\n z(x) :- v(y). z(a) :- w(a). }\n.init a = C\n.init b = C\n"
+    )
     assert [finding.code for finding in found] == ["K808", "K807"]
 
 
@@ -96,7 +100,8 @@ def test_the_cycle_is_shown() -> None:
         DECLARED + ".decl r(d: number) .decl s(d: number)\nr(x) :- n(x).\ns(x) :- r(x).\nn(x) :- p(x), !s(x)."
     )[0]
     assert finding.notes == ("the cycle: `n` → `s` → `r` → `n`",)
-    assert finding.primary is not None and finding.primary.text == "!s(x)"
+    assert finding.primary is not None
+    assert finding.primary.text == "!s(x)"
 
 
 def test_components_are_written_out() -> None:
@@ -150,7 +155,8 @@ def test_includes_stay_inside(tmp_path: Path, path: str) -> None:
         load_rules(main, ())
     finding = caught.value.findings[0]
     assert finding.code == "K804"
-    assert finding.primary is not None and finding.primary.line == 1
+    assert finding.primary is not None
+    assert finding.primary.line == 1
 
 
 def test_including_twice_needs_once(tmp_path: Path) -> None:
@@ -180,4 +186,6 @@ def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(ProgramError) as caught:
         load_rules(main, ())
     finding = caught.value.findings[0]
-    assert finding.code == "K804" and finding.primary is not None and finding.primary.line == 2
+    assert finding.code == "K804"
+    assert finding.primary is not None
+    assert finding.primary.line == 2

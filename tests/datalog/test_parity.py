@@ -29,7 +29,11 @@ def clauses(draw: st.DrawFn, head: str, below: list[str], positive: list[str]) -
     premises: list[str] = []
 
     def argument(kind: str, fresh: bool) -> str:
-        options = [*(["old"] * 6 if pools[kind] else []), *(["new"] * 5 + ["any"] if fresh else []), "constant"]
+        options = [
+            *(["old"] * 6 if pools[kind] else []),
+            *(["new"] * 5 + ["any"] if fresh else []),
+            "constant",
+        ]
         match draw(st.sampled_from(options)):
             case "old":
                 return draw(st.sampled_from(pools[kind]))
@@ -55,7 +59,9 @@ def clauses(draw: st.DrawFn, head: str, below: list[str], positive: list[str]) -
         kind = draw(st.sampled_from("SN"))
         match draw(st.sampled_from(["compare", "negate", "sum", "count", "bind", "fold"])):
             case "compare" if pools[kind]:
-                premises.append(f"{argument(kind, False)} {draw(st.sampled_from(OPERATORS))} {argument(kind, False)}")
+                premises.append(
+                    f"{argument(kind, False)} {draw(st.sampled_from(OPERATORS))} {argument(kind, False)}"
+                )
             case "negate":
                 premises.append(f"!{atom(draw(st.sampled_from(below)), False)}")
             case "bind" if pools["N"]:
