@@ -3,10 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: help demo test test-deep lint format bench accept clean
+.PHONY: help demo demo-100m test test-deep lint format bench accept clean
 
 help:
 	@echo "make demo       check the example transformer; layouts, collectives, one conflict explained"
+	@echo "make demo-100m  three training steps of a GPT of 110 million parameters on 4 devices, compared with one"
 	@echo "make test       the test suite"
 	@echo "make test-deep  the long random tests too"
 	@echo "make lint       ruff and mypy"
@@ -30,6 +31,9 @@ demo: .venv/.installed
 	@echo
 	@echo "a program whose annotations contradict each other:"
 	$(BIN)/kina check examples/conflict.kina; test $$? -eq 1
+
+demo-100m: .venv/.installed
+	$(BIN)/kina run examples/gpt_100m.kina --steps 3 --verify
 
 test: .venv/.developed
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not deep"

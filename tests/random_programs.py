@@ -1,8 +1,9 @@
 """Random programs in Kina's language, for tests of whole pipelines. Equal seeds give equal programs.
 
-Shapes are drawn from few sizes, so that some are equal by chance; annotations put axes on dims in both orders;
-every kind of op is drawn about equally often. Ops that jump (floor, argmax, sort, …) or that amplify errors
-(divide, log, …) take values that have the same bits on any number of devices, so that a difference is a mistake.
+Shapes are drawn from few sizes, so that some are equal by chance; annotations put axes on dims in both
+orders; every kind of op is drawn about equally often. Ops that jump (floor, argmax, sort, …) or that amplify
+errors (divide, log, …) take values that have the same bits on any number of devices: then a difference is
+a mistake.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Maker:
     def parameter(self, dtype: str, shape: tuple[int, ...]) -> V:
         name = f"p{len(self.parameters)}"
         value = V(name, dtype, shape, True, True)
-        self.parameters.append(f"({name} (tensor {dtype} [{' '.join(map(str, shape))}]){self.annotations(value)})")
+        type_ = f"(tensor {dtype} {listed(shape)})"
+        self.parameters.append(f"({name} {type_}{self.annotations(value)})")
         self.pool.append(value)
         return value
 
@@ -66,8 +68,11 @@ class Maker:
         pending = value.parameter and value.dtype in FLOATS and self.rng.random() < 0.12
         if pending:
             kind = self.rng.choice(("sum", "sum", "max", "min"))
-            return f" @pending(mesh={free.pop()}, kind={kind})" if value.dtype in ("f64", "f32") else ""
-        for dim in self.rng.sample(range(len(value.shape)), min(len(value.shape), self.rng.choice((1, 1, 2)))):
+            wide = value.dtype in ("f64", "f32")
+            return f" @pending(mesh={free.pop()}, kind={kind})" if wide else ""
+        for dim in self.rng.sample(
+            range(len(value.shape)), min(len(value.shape), self.rng.choice((1, 1, 2)))
+        ):
             axes = self.take(free, value.shape[dim])
             if axes:
                 word = axes[0] if len(axes) == 1 else f"({','.join(axes)})"
@@ -90,7 +95,12 @@ class Maker:
         return tuple(self.rng.choice(self.sizes) for _ in range(self.rng.randint(low, high)))
 
     def pick(
-        self, dtype: str = "", low: int = 0, high: int = 4, exact: bool = False, wanted: Callable[[V], bool] = bool
+        self,
+        dtype: str = "",
+        low: int = 0,
+        high: int = 4,
+        exact: bool = False,
+        wanted: Callable[[V], bool] = bool,
     ) -> V:
         """A value that is there, else a new parameter."""
         dtype = dtype or self.float
@@ -112,7 +122,9 @@ class Maker:
     def shaped(self, dtype: str, shape: tuple[int, ...], exact: bool = False) -> V:
         """A value of just this type."""
         fitting = [v for v in self.pool if (v.dtype, v.shape) == (dtype, shape) and (v.exact or not exact)]
-        chosen = self.rng.choice(fitting) if fitting and self.rng.random() < 0.7 else self.parameter(dtype, shape)
+        chosen = (
+            self.rng.choice(fitting) if fitting and self.rng.random() < 0.7 else self.parameter(dtype, shape)
+        )
         self.used.add(chosen.name)
         return chosen
 
@@ -124,7 +136,9 @@ class Maker:
         self.pool.append(value)
         return value
 
-    def pair(self, text: str, one: tuple[str, tuple[int, ...]], two: tuple[str, tuple[int, ...]], exact: bool) -> None:
+    def pair(
+        self, text: str, one: tuple[str, tuple[int, ...]], two: tuple[str, tuple[int, ...]], exact: bool
+    ) -> None:
         number = len(self.bindings)
         self.bindings.append(f"((v{number} w{number}) {text})")
         self.pool += [V(f"v{number}", *one, exact), V(f"w{number}", *two, exact)]
@@ -140,11 +154,9 @@ class Maker:
         results = " ".join(self.end(v) for v in ends)
         axes = " ".join(f"({name} {size})" for name, size in self.mesh)
         lets = "\n        ".join(self.bindings)
-        return (
-            f"(mesh {axes})\n(defn f ({chr(10).join(self.parameters)})\n  (let ({lets})\n    (values {results})))\n"
-            if len(ends) > 1
-            else f"(mesh {axes})\n(defn f ({chr(10).join(self.parameters)})\n  (let ({lets})\n    {results}))\n"
-        )
+        body = f"(values {results})" if len(ends) > 1 else results
+        parameters = "\n         ".join(self.parameters)
+        return f"(mesh {axes})\n(defn f ({parameters})\n  (let ({lets})\n    {body}))\n"
 
     def end(self, value: V) -> str:
         note = self.annotations(value, 0.15) or self.rng.choice(("", "", "", " @replicated"))
@@ -208,7 +220,9 @@ def quotient(name: str) -> Make:
 
 def power(m: Maker) -> object:
     x = m.pick(exact=True)
-    return m.let(f"(power (add (abs {x.name}) 0.5) {m.rng.choice(('0.5', '-1.5', '2'))})", x.dtype, x.shape, True)
+    return m.let(
+        f"(power (add (abs {x.name}) 0.5) {m.rng.choice(('0.5', '-1.5', '2'))})", x.dtype, x.shape, True
+    )
 
 
 def compare(m: Maker) -> object:
@@ -304,7 +318,9 @@ def pad(m: Maker) -> object:
     low[dim], high[dim], between[dim] = m.rng.randint(-1, 2), m.rng.randint(0, 2), m.rng.choice((0, 0, 1))
     size = low[dim] + high[dim] + x.shape[dim] + (x.shape[dim] - 1) * between[dim]
     shape = (*x.shape[:dim], size, *x.shape[dim + 1 :])
-    text = f"(pad {x.name} {m.rng.choice((0, 0, 7))} {listed(low)} {listed(high)} :interior {listed(between)})"
+    text = (
+        f"(pad {x.name} {m.rng.choice((0, 0, 7))} {listed(low)} {listed(high)} :interior {listed(between)})"
+    )
     return m.let(text, x.dtype, shape, x.exact)
 
 
@@ -351,7 +367,9 @@ def dot(m: Maker) -> object:
     elif len(x.shape) == 3:
         equation, shape = "bij,kj->bki", (0, x.shape[2])
     else:
-        equation, shape = m.rng.choice((("ij,jk->ik", (x.shape[1],)), ("ij,ik->kj", (x.shape[0],)), ("ji,jk->ki", (x.shape[0],))))
+        equation, shape = m.rng.choice(
+            (("ij,jk->ik", (x.shape[1],)), ("ij,ik->kj", (x.shape[0],)), ("ji,jk->ki", (x.shape[0],)))
+        )
     free = m.rng.choice(m.sizes)
     other = (free, shape[1]) if shape[0] == 0 else (*shape, free)
     y = m.shaped(x.dtype, other)
@@ -374,7 +392,9 @@ def convolution(m: Maker) -> object:
 def reduce(m: Maker) -> object:
     dtype = m.rng.choice((m.float, m.float, "i32", "bool"))
     x = m.pick(dtype, low=1)
-    kinds = {"bool": ("and", "or"), "i32": ("sum", "max", "and", "or")}.get(dtype, ("sum", "max", "min", "sum", "prod"))
+    kinds = {"bool": ("and", "or"), "i32": ("sum", "max", "and", "or")}.get(
+        dtype, ("sum", "max", "min", "sum", "prod")
+    )
     kind = m.rng.choice(kinds)
     dims = sorted(m.rng.sample(range(len(x.shape)), m.rng.randint(1, len(x.shape))))
     shape = tuple(n for d, n in enumerate(x.shape) if d not in dims)
@@ -402,7 +422,9 @@ def sort(m: Maker) -> object:
     if m.rng.random() < 0.5:
         return m.let(f"(sort {x.name} {dim} :direction {way})", x.dtype, x.shape, True)
     y = m.shaped("i32", x.shape)
-    return m.pair(f"(sort {x.name} {y.name} {dim} :direction {way})", (x.dtype, x.shape), ("i32", x.shape), True)
+    return m.pair(
+        f"(sort {x.name} {y.name} {dim} :direction {way})", (x.dtype, x.shape), ("i32", x.shape), True
+    )
 
 
 def top_k(m: Maker) -> object:
@@ -425,7 +447,12 @@ def scatter(m: Maker) -> object:
     rows = m.shaped(x.dtype, (*ids.shape, *x.shape[1:]))
     word = m.rng.choice(("add", "add", "max", "min", "set"))
     # which of equal ids is written last is the order of the updates, everywhere
-    return m.let(f"(scatter_{word} {x.name} {ids.name} {rows.name})", x.dtype, x.shape, word != "add" and x.exact and rows.exact)
+    return m.let(
+        f"(scatter_{word} {x.name} {ids.name} {rows.name})",
+        x.dtype,
+        x.shape,
+        word != "add" and x.exact and rows.exact,
+    )
 
 
 def iota(m: Maker) -> object:
@@ -462,13 +489,24 @@ def softmax(m: Maker) -> object:
     return m.let(f"(softmax {x.name} {m.rng.randrange(len(x.shape))})", x.dtype, x.shape, False)
 
 
+_SMOOTH = (
+    "abs",
+    "negate",
+    "exponential",
+    "exponential_minus_one",
+    "logistic",
+    "tanh",
+    "sine",
+    "cosine",
+    "erf",
+)
+
 OPS: dict[str, Make] = {
-    **{name: unary(name) for name in (
-        "abs negate exponential exponential_minus_one logistic tanh sine cosine erf").split()},
-    **{name: unary(name, True) for name in "cbrt sign floor ceil round_nearest_even tan".split()},
-    **{name: positive(name) for name in "log log_plus_one sqrt rsqrt".split()},
-    **{name: binary(name) for name in "add subtract multiply maximum minimum".split()},
-    **{f"{name} again": binary(name) for name in "add subtract multiply".split()},
+    **{name: unary(name) for name in _SMOOTH},
+    **{name: unary(name, True) for name in ["cbrt", "sign", "floor", "ceil", "round_nearest_even", "tan"]},
+    **{name: positive(name) for name in ["log", "log_plus_one", "sqrt", "rsqrt"]},
+    **{name: binary(name) for name in ["add", "subtract", "multiply", "maximum", "minimum"]},
+    **{f"{name} again": binary(name) for name in ["add", "subtract", "multiply"]},
     "atan2": binary("atan2", True),
     "add of whole numbers": binary("add", dtype="i32"),
     **{name: quotient(name) for name in ("divide", "remainder")},

@@ -163,7 +163,8 @@ def test_an_example_is_one_verified_module(path: Path) -> None:
 
 def test_awkward_names_and_constants_survive() -> None:
     text = compiled(
-        '(mesh (|x "y| 2))\n(defn f ((|a "b"\\\\c| (tensor f32 [2 2]) @sharded(axis=0)) (名前 (tensor f32 [2 2])))\n'
+        '(mesh (|x "y| 2))\n(defn f ((|a "b"\\\\c| (tensor f32 [2 2]) @sharded(axis=0))'
+        " (名前 (tensor f32 [2 2])))\n"
         '  (add (multiply |a "b"\\\\c| (constant [[inf 1e-30] [-0.0 nan]] :dtype f32)) 名前))\n'
     )
     ports = signature(parsed(text))
@@ -225,7 +226,8 @@ def test_top_k_keeps_the_order_of_equals() -> None:
 @pytest.mark.parametrize("reverse", ["false", "true"])
 def test_cumulative_runs_from_either_side(kind: str, reverse: str) -> None:
     x = np.random.default_rng(1).standard_normal((4, 5))
-    text = f"(mesh (x 2)) (defn f ((a (tensor f64 [4 5]) @sharded(axis=0))) (cumulative a 1 {kind} :reverse {reverse}))"
+    form = f"(cumulative a 1 {kind} :reverse {reverse})"
+    text = f"(mesh (x 2)) (defn f ((a (tensor f64 [4 5]) @sharded(axis=0))) {form})"
     ufunc = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[kind]
     expected = ufunc.accumulate(x[:, ::-1], 1)[:, ::-1] if reverse == "true" else ufunc.accumulate(x, 1)
     np.testing.assert_allclose(executed(text, x)[0], expected, rtol=1e-14)
@@ -234,7 +236,8 @@ def test_cumulative_runs_from_either_side(kind: str, reverse: str) -> None:
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "i32", "i64"])
 def test_an_iota_counts_across_devices(dtype: str) -> None:
     x = np.zeros((4, 600), DTYPES[dtype])
-    text = f"(mesh (x 2) (y 2)) (defn f ((a (tensor {dtype} [4 600]) @sharded(axis=1, mesh=(y,x)))) (add a (iota {dtype} [4 600] 1)))"
+    parameter = f"(a (tensor {dtype} [4 600]) @sharded(axis=1, mesh=(y,x)))"
+    text = f"(mesh (x 2) (y 2)) (defn f ({parameter}) (add a (iota {dtype} [4 600] 1)))"
     expected = np.broadcast_to(np.arange(600).astype(DTYPES[dtype]), (4, 600))
     np.testing.assert_array_equal(executed(text, x)[0], expected)
 
@@ -249,8 +252,8 @@ def test_a_grouped_convolution_has_the_groups_of_its_device() -> None:
 
 def test_axes_of_size_one_cause_nothing() -> None:
     text = compiled(
-        "(mesh (x 1) (y 2)) (defn f ((a (tensor f32 [4 4]) @sharded(axis=0, mesh=x) @sharded(axis=1, mesh=y)))"
-        " (sum a [0]))"
+        "(mesh (x 1) (y 2))"
+        " (defn f ((a (tensor f32 [4 4]) @sharded(axis=0, mesh=x) @sharded(axis=1, mesh=y))) (sum a [0]))"
     )
     assert "all_reduce" not in text
     assert 'axes = [["x"], ["y"]]' in text

@@ -12,7 +12,8 @@ from tests.command import kina_command
 
 PROGRAM = """\
 (mesh (x 2))
-(defn f ((a (tensor f32 [4 6]) @sharded(axis=0)) (ids (tensor i32 [4])) (p (tensor f32 [3]) @pending(mesh=x, kind=sum)))
+(defn f ((a (tensor f32 [4 6]) @sharded(axis=0)) (ids (tensor i32 [4]))
+         (p (tensor f32 [3]) @pending(mesh=x, kind=sum)))
   (values (sum (take a ids) [0]) (multiply a 2) (multiply p 3)))
 """
 TRAIN = """\
@@ -150,7 +151,8 @@ def test_a_module_cannot_be_compared(program: Path, tmp_path: Path) -> None:
 def test_a_program_with_a_conflict_is_not_compiled(tmp_path: Path) -> None:
     path = tmp_path / "c.kina"
     path.write_text(
-        "(mesh (x 2))\n(defn f ((a (tensor f32 [4 4]) @sharded(axis=0)) (b (tensor f32 [4 4]) @sharded(axis=1)))\n"
+        "(mesh (x 2))\n"
+        "(defn f ((a (tensor f32 [4 4]) @sharded(axis=0)) (b (tensor f32 [4 4]) @sharded(axis=1)))\n"
         "  (add (exp a) (exp b)))\n"
     )
     done = kina_command("compile", str(path), "-o", str(tmp_path / "c.mlir"))

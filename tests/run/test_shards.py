@@ -15,7 +15,6 @@ from kina.run.inputs import Draw
 from kina.run.ports import RunPort
 from kina.run.shards import assemble, shard
 from kina.run.verify import compare, findings
-
 from kina.source import Source, Span
 
 SPAN = Span(Source("t", "text"), 0, 4)
