@@ -30,11 +30,9 @@ def solve(
 ) -> Solution:
     """What the rules derive from the facts, the same in both engines.
 
-    `solver` is "auto" (Soufflé if there is one of 2.5 or later, else clingo), "souffle" or "clingo".
-    `outputs` are
-    ground relation names, by default those with an `.output` directive. Raises SetupError if the engine is
-    missing
-    or fails, ProgramError for division by zero (K812) and at the time limit, in seconds (K815).
+    `solver` is "auto" (Soufflé if 2.5 or later is there, else clingo), "souffle" or "clingo"; `outputs`
+    are ground relation names, by default those with an `.output` directive. SetupError if the engine is
+    missing or fails and at the time limit, in seconds; ProgramError (K812) for a division by zero.
     """
     rules = compiled(rules)
     wanted = frozenset(rules.outputs if outputs is None else outputs)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kina.datalog.compiled import Compiled, Rules, Table, compiled
 from kina.datalog.limits import out_of_time
+from kina.datalog.process import run_child
 from kina.diagnostics.finding import ProgramError, SetupError
 
 #: Names of rules survive compilation from this version on.
@@ -74,9 +75,8 @@ def solve_souffle(
 ) -> dict[str, list[Fact]]:
     """The tuples of each output relation; relations that no directive outputs are written for this run only.
 
-    `time_limit` is in seconds. Raises ProgramError (K812 division by zero, K815 time limit) and SetupError if
-    the
-    process fails. The folder it works in is gone afterwards, however this ends.
+    `time_limit` is in seconds. Raises ProgramError (K812) if a rule divides by zero, SetupError at the time
+    limit and if the process fails. The folder it works in is gone afterwards, however this ends.
     """
     rules = compiled(rules)
     relations = rules.tables
@@ -106,25 +106,16 @@ def _work_folder() -> tempfile.TemporaryDirectory[str]:
 def _run(command: list[str], folder: Path, rules: Compiled, time_limit: float | None) -> None:
     """Runs the process to its end; it is killed if the time is over or Kina is interrupted."""
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=time_limit,
-            check=False,
-            env=_environment(folder),
-        )
+        done = run_child(command, b"", time_limit, folder, _environment(folder))
     except subprocess.TimeoutExpired:
         raise out_of_time("Soufflé", time_limit or 0.0) from None
     except OSError as fault:
         raise SetupError(f"cannot run `{command[0]}`: {fault.strerror or fault}", GET_SOUFFLE) from None
-    _check_division(done.stderr, rules)
+    stderr = done.stderr.decode("utf-8", "replace")
+    _check_division(stderr, rules)
     if done.returncode == 0:
         return
-    lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("Warning")]
+    lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("Warning")]
     first = "\n".join(lines[:4]) or "it printed no message"
     if done.returncode < 0:
         name = signal.Signals(-done.returncode).name
