@@ -90,10 +90,13 @@ def check(source: Source, options: Options, watch: Watch = _unwatched) -> Result
     clock = Clock(watch)
     program: Program | None = None
     decisions: Decisions | None = None
+    from kina.datalog.engine import made_ready
+
     try:
-        program = build(source, options, clock)
-        program, decisions = decide(program, options, clock)
-        findings = decisions.findings
+        with made_ready(options.solver):
+            program = build(source, options, clock)
+            program, decisions = decide(program, options, clock)
+            findings = decisions.findings
     except ProgramError as problem:
         findings = problem.findings
     if options.strict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from kina.datalog.compiled import Rules, compiled
@@ -51,6 +52,19 @@ def solve(
     for rows in relations.values():
         rows.sort()
     return Solution(relations, name, version)
+
+
+def made_ready(solver: str) -> AbstractContextManager[None]:
+    """Inside, what the solver needs for its first run is being started; what is wrong, the run says."""
+    try:
+        embedded = _choose(solver) is None
+    except SetupError:
+        return nullcontext()
+    if not embedded:
+        return nullcontext()
+    from kina.datalog.clingo_process import waiting
+
+    return waiting()
 
 
 def _choose(solver: str) -> SouffleInstall | None:
