@@ -10,7 +10,6 @@ from typing import TextIO
 
 from kina.diagnostics.finding import Finding
 from kina.diagnostics.style import Style
-from kina.diagnostics.text import render_text, summary
 from kina.output import write_stderr
 
 #: The width of what is not printed on a terminal, so that the same input gives the same bytes.
@@ -28,4 +27,6 @@ def style_for(stream: TextIO, proof: str = "short", width: int | None = None) ->
 
 def show_findings(findings: Sequence[Finding], proof: str = "short", width: int | None = None) -> None:
     """Print findings and their count on the standard error stream."""
+    from kina.diagnostics.text import render_text, summary
+
     write_stderr(render_text(findings, style_for(sys.stderr, proof, width)) + summary(findings))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from kina.datalog import cache as kept
 from kina.datalog.compiled import Compiled, Rules, Table, compiled
 from kina.datalog.limits import out_of_time
 from kina.datalog.process import run_child
@@ -25,6 +26,12 @@ GET_SOUFFLE = (
     "Soufflé is built from https://github.com/souffle-lang/souffle (2.5 or later), then put on `PATH` or "
     "named by `KINA_SOUFFLE`; without it `--solver clingo` gives the same answers"
 )
+
+#: Passes that look for what the documented subset of the language has not; a fifth of the start.
+_FOREIGN = ("ResolveAnonymousRecordAliases", "SubsumptionQualifierTransformer")
+
+#: Passes that only object: a Soufflé that accepted the same rules before need not run them again.
+_CHECKS = ("SemanticChecker", "GroundedTermsChecker", "ExecutionPlanChecker")
 
 Fact = tuple[str | int, ...]
 Facts = Mapping[str, Sequence[Fact]]
@@ -88,12 +95,41 @@ def solve_souffle(
         extra = "".join(
             f".output {name}\n" for name in relations if name in outputs and not relations[name].is_output
         )
-        entry.write_text(f"{rules.entry}\n{extra}", encoding="utf-8", newline="\n")
-        command = [install.path, "--no-preprocessor", "-w", "-F", str(work / "in"), "-D", str(work / "out")]
+        text = f"{rules.entry}\n{extra}"
+        entry.write_text(text, encoding="utf-8", newline="\n")
+        accepted = _Accepted.of(rules, text, install)
+        command = [install.path, "--no-preprocessor", "-w", f"--disable-transformers={accepted.needless}"]
+        command += ["-F", str(work / "in"), "-D", str(work / "out")]
         for place in rules.search:
             command += ["-I", str(Path(place).resolve())]
         _run([*command, str(entry)], work, rules, time_limit)
+        accepted.remember()
         return {name: _read(work / "out", relations[name]) for name in relations if name in outputs}
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    """Whether this Soufflé is known to accept these rules; `key` is empty where that is not kept."""
+
+    key: str
+    known: bool
+
+    @staticmethod
+    def of(rules: Compiled, text: str, install: SouffleInstall) -> _Accepted:
+        if not rules.key:
+            return _Accepted("", False)
+        parts = (rules.key, text, install.path, install.version)
+        key = kept.digest([part.encode("utf-8", "surrogateescape") for part in parts])
+        return _Accepted(key, kept.read(key) is True)
+
+    @property
+    def needless(self) -> str:
+        """The passes that need not run."""
+        return ",".join((*_FOREIGN, *_CHECKS) if self.known else _FOREIGN)
+
+    def remember(self) -> None:
+        if self.key and not self.known:
+            kept.write(self.key, True)
 
 
 def _work_folder() -> tempfile.TemporaryDirectory[str]:
