@@ -12,6 +12,7 @@ from kina.diagnostics.finding import Finding, ProgramError
 from kina.paths import rules_path
 
 if TYPE_CHECKING:
+    from kina.diagnose.solved import Solved
     from kina.frontend.ir import Program
     from kina.plan.decisions import Decisions
     from kina.source import Source
@@ -99,6 +100,9 @@ def check(source: Source, options: Options, watch: Watch = _unwatched) -> Result
             findings = decisions.findings
     except ProgramError as problem:
         findings = problem.findings
+    from kina.diagnose.allow import allow_sources, apply_allows
+
+    findings = apply_allows(findings, allow_sources(source, program))
     if options.strict:
         findings = tuple(_strictly(finding) for finding in findings)
     return Result(source.name, source, program, decisions, findings, tuple(clock.spent))
@@ -138,7 +142,10 @@ def decide(program: Program, options: Options, clock: Clock | None = None) -> tu
     with clock.stage("explain"):
         from kina.diagnose.findings import findings
 
-        found += findings(solved, lambda changed: solve_program(build(changed, options), options.solver))
+        def attempt(changed: Source) -> Solved:
+            return solve_program(build(changed, options), options.solver)
+
+        found += findings(solved, decisions, attempt)
     return solved.program, replace(decisions, findings=found)
 
 

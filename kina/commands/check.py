@@ -23,6 +23,7 @@ Examples:
   kina check model.kina --mesh data=4,model=8 --format json
   kina check model.kina --expect model.lock            fails if a layout changed
   kina check model.kina --expect model.lock --accept   writes the lock file
+  kina check model.kina --fix 1                        makes the edits of help 1, and checks again
   kina check - < model.kina
 """
 
@@ -54,6 +55,7 @@ Examples:
     "--annotated", metavar="OUT", type=click.Path(), help="Write the program with all layouts annotated."
 )
 @click.option("--strict", is_flag=True, help="Warnings are errors.")
+@click.option("--fix", "help_number", metavar="N", type=click.IntRange(1), help="Make the edits of help N.")
 @click.option("--all", "every", is_flag=True, help="Show the values inside forms and library calls too.")
 @click.option("--timings", is_flag=True, help="Say how long each stage took.")
 @click.option("--proof", type=click.Choice(["short", "full"]), default="short", show_default=True)
@@ -64,8 +66,15 @@ def check(files: tuple[str, ...], **values: Any) -> int:
         raise click.UsageError("--expect and --annotated take one FILE")
     if values["accept"] and not values["expect"]:
         raise click.UsageError("--accept needs --expect LOCK")
+    if values["help_number"] and (len(files) > 1 or files[0] == "-"):
+        raise click.UsageError("--fix takes one FILE, and not the standard input")
     options = options_from(values)
     results = _check_all(files, options)
+    if values["help_number"]:
+        from kina.commands.fix import fix
+
+        fix(results[0].findings, values["help_number"], values["width"])
+        results = _check_all(files, options)
     if values["expect"] and results[0].ok:
         results[0] = _locked(results[0], values["expect"], values["accept"])
     if values["annotated"] and results[0].ok:

@@ -26,6 +26,7 @@ OUTPUTS = (
     "role_clash",
     "gathered_to_reshape",
     "gathered_to_move",
+    "gathered_whole",
 )
 
 

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from kina.diagnose.case import plural
 from kina.diagnose.conflicts import conflict_findings
 from kina.diagnose.edits import apply_edits
+from kina.diagnose.needless import needless
 from kina.diagnose.notes import notes
 from kina.diagnose.solved import Solved
+from kina.diagnose.warnings import warnings
 from kina.diagnostics.finding import Edit, Finding, Help, ProgramError
 from kina.plan.decisions import Decisions
 from kina.source import Source
@@ -17,13 +19,20 @@ from kina.source import Source
 Attempt = Callable[[Source], Solved]
 
 
-def findings(solved: Solved, attempt: Attempt) -> tuple[Finding, ...]:
-    """The findings of a solved program; `attempt` solves a changed source, to see whether a repair works."""
+def findings(solved: Solved, decisions: Decisions, attempt: Attempt) -> tuple[Finding, ...]:
+    """The findings of a solved program; `attempt` solves a changed source, to see whether a repair works.
+
+    What a plan costs is said only of one that stands: a conflict is to be settled first.
+    """
 
     def trial(message: str, edits: tuple[Edit, ...]) -> tuple[Help, int]:
         return try_edits(message, edits, attempt)
 
-    return (*conflict_findings(solved.case, trial), *notes(solved.case, trial))
+    found = (*conflict_findings(solved.case, trial), *notes(solved.case, trial))
+    if solved.has_conflict:
+        return found
+    needless_ones = needless(solved.case, decisions, lambda source: attempt(source).decisions())
+    return (*found, *warnings(solved.case, decisions), *needless_ones)
 
 
 def try_edits(message: str, edits: tuple[Edit, ...], attempt: Attempt) -> tuple[Help, int]:

@@ -12,6 +12,7 @@ from kina.datalog.compiled import Compiled, compile_text
 from kina.datalog.engine import Solution, solve
 from kina.diagnose import case as case_module
 from kina.diagnose.case import Case, Fact
+from kina.diagnose.needless import fact_outputs
 from kina.diagnostics.finding import ProofStep
 from kina.facts import load as load_module
 from kina.facts.dump import Facts, dump
@@ -105,6 +106,7 @@ def solve_program(program: Program, solver: str, stage: Stage = _no_stage) -> So
             *case_module.OUTPUTS,
             *(f"{level}.contested" for level in levels),
             *(["granted"] if len(facts.priorities) > 1 else []),
+            *fact_outputs(len(program.ops)),
         )
         solution = solve(solver, rules, facts.relations, outputs)
     return Solved(program, facts, rules, solution, solver)

@@ -58,7 +58,8 @@ def why_collective(
 ) -> tuple[Inquiry, tuple[Answer, ...]]:
     """Why collective `number` of the plan moves data, counted from 1 as `kina check` does.
 
-    Raises SetupError if there is no such collective or the engine is at fault, ProgramError if a rule file is.
+    Raises SetupError if there is no such collective or the engine is at fault, ProgramError if a rule
+    file is.
     """
     inquiry = inquire(program, solver, (*load_module.OUTPUTS, *OUTPUTS), stage)
     with stage("load"):
@@ -89,8 +90,8 @@ def _answer(inquiry: Inquiry, decisions: Decisions, move: Move) -> Answer:
     return Answer(
         "collective",
         f"--collective {move.number}",
-        f"{collective.kind} over {axis_words(collective.axes)} moves `{name}`, {plural(collective.bytes, 'byte')}"
-        f" for each device: {collective.reason}",
+        f"{collective.kind} over {axis_words(collective.axes)} moves `{name}`,"
+        f" {plural(collective.bytes, 'byte')} for each device: {collective.reason}",
         collective.span,
         _below(program, move),
         labels=tuple(_labels(inquiry, move)),
@@ -147,7 +148,8 @@ def _port_lines(program: Program, decisions: Decisions, op: Op, coercion: Coerci
         stored = type_text(type_, decisions.layouts[value], decisions.pending.get(value, ()))
         parts = coercion.pending_before if side == coercion.side == "result" else ()
         used = type_text(type_, layout, parts)
-        words = stored if stored == used else f"{stored}, computed as {used}"
+        words = f"{used}, stored as {stored}" if side == "result" else f"{stored}, taken as {used}"
+        words = stored if stored == used else words
         yield f"  {side} `{program.values[value].name}`: {words}"
 
 

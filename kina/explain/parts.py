@@ -9,7 +9,7 @@ from kina.frontend.ir import Op
 
 
 def part_makers(inquiry: Inquiry, value: int, axis: str) -> tuple[Op, ...]:
-    """The ops that split a factor which they combine over the axis, so that the value is pending, in order."""
+    """The ops that combine a factor split over the axis, so that the value is pending, in order."""
     program, case = inquiry.program, inquiry.case
     word = encode(axis)
     makes = {str(row[1]) for row in inquiry.rows("makes_pending") if row[2] == word}

@@ -25,7 +25,7 @@ def price_lines(inquiry: Inquiry, decisions: Decisions, op: Op, axis: str) -> It
         return
     factors = _used(inquiry, decisions, op, axis)
     if not factors:
-        yield f"no operand or result of `{op.kind}` brings `{axis}` along a dim that it could compute in parallel"
+        yield f"nothing brings `{axis}` to `{op.kind}` along a dim that it could compute in parallel"
         return
     words = " and ".join(f"factor {factor} ({_dims(inquiry, name, factor)})" for factor in factors)
     yield f"`{op.kind}` splits {words} over `{axis}`: there was no other factor to choose"

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kina.diagnose.case import Fact
+from kina.diagnose.steps import Place, Way
 from kina.explain.inquiry import Inquiry
-from kina.explain.ways import Place, Way, Ways
+from kina.explain.ways import Ways
 from kina.facts.axes import axes_word
 
 #: Reason -> what it says.
