@@ -19,7 +19,7 @@ from kina.mlir.emit_ports import Port, draws, layout_text
 from kina.mlir.emit_text import ELEMENTS, string
 from kina.mlir.grid import Grid
 from kina.mlir.render import render_lines, render_module
-from kina.plan.decisions import Coercion, Decisions, Layout, Pending
+from kina.plan.decisions import Coercion, Decisions, Layout, Pending, Step
 from kina.plan.reasons import reason
 
 _EMIT: dict[str, Emit] = {**STABLEHLO, **OWN}
@@ -149,10 +149,7 @@ class _Emitter:
             raise PlanError(f"the moves of `{name}` lead to {layout}, not to {after}")
         return _Held(tensor, layout)
 
-    def _cause(self, coercion: Coercion, step: object) -> str:
-        from kina.plan.decisions import Step
-
-        assert isinstance(step, Step)
+    def _cause(self, coercion: Coercion, step: Step) -> str:
         if step.kind in ("slice", "mask"):
             return ""
         op = self.program.ops[coercion.uses[0][0]] if coercion.uses else None

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
 
-from kina.frontend.ir import Attribute, Op
+from kina.frontend.ir import Op
 from kina.mlir.emit_lines import Line, Lines, Tensor
 from kina.mlir.emit_moves import Mover, combiner, identity
-from kina.mlir.emit_text import ELEMENTS, FLOATS, array, flags, number, numbers
+from kina.mlir.emit_text import FLOATS, array, flags, number, numbers
 from kina.mlir.grid import Grid
 from kina.plan.decisions import Layout
 
@@ -411,15 +411,3 @@ STABLEHLO: Mapping[str, Emit] = MappingProxyType(
         "reshard": _reshard,
     }
 )
-
-__all__ = [
-    "ELEMENTS",
-    "STABLEHLO",
-    "Attribute",
-    "Emit",
-    "Emitted",
-    "Site",
-    "iota",
-    "reduced",
-    "sorted_by_first",
-]
