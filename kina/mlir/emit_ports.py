@@ -49,8 +49,8 @@ def layout_text(name: str, type_: TensorType, layout: Layout, pending: Pending, 
 
 
 def draws(program: Program) -> dict[int, str]:
-    """What parameters should hold: the number that fills them before the first step, numbers below a limit, or
-    none that are negative.
+    """What parameters should hold: a number that fills them before the first step, indices below a limit,
+    or no negative numbers.
 
     Read from the uses: positions in a gather, a scatter or a comparison with an iota are indices, and what
     goes into a root or a logarithm is not negative.
