@@ -44,11 +44,13 @@ def needless(case: Case, decisions: Decisions, redecide: Redecide) -> Iterator[F
 
 
 def _questionable(case: Case) -> Iterator[Annotation]:
-    """The annotations but for those on the data of a training step: there they say how a batch is to come."""
+    """The annotations but for those that say how the program meets its surroundings: on results, and on the
+    data of a training step."""
     program = case.program
     trained = {program.parameters[position] for _, position in program.carries}
     data = set(program.parameters) - trained if trained else set()
-    return (note for note in program.annotations if note.value not in data)
+    outside = data | set(program.results)
+    return (note for note in program.annotations if note.value not in outside)
 
 
 def _by_span(notes: Iterable[Annotation]) -> dict[Span, list[Annotation]]:
@@ -61,35 +63,38 @@ def _by_span(notes: Iterable[Annotation]) -> dict[Span, list[Annotation]]:
 
 
 def _idle(case: Case, groups: Mapping[Span, list[Annotation]], ways: list[Way]) -> list[Span]:
-    """`@replicated` where no neighbour has an axis to come, `@closed` where every dim is annotated."""
+    """`@replicated` where no neighbour has an axis that could come."""
     into: defaultdict[str, set[str]] = defaultdict(set)
     held: defaultdict[Place, set[str]] = defaultdict(set)
     for name, dim, word, _ in case.rows("granted"):
         held[str(name), int(dim)].update(case.axis_list(word))
     for way in ways:
         into[way.target[0]] |= held.get(way.source, set())
-    split = {(note.value, note.dim) for note in case.program.annotations if note.kind == "sharded"}
 
     def idle(note: Annotation) -> bool:
-        value = case.program.values[note.value]
-        if note.kind == "replicated":
-            return not into[encode(value.name)].intersection(note.axes)
-        return note.kind == "closed" and all((note.value, dim) in split for dim in range(value.type.rank))
+        name = encode(case.program.values[note.value].name)
+        return note.kind == "replicated" and not into[name].intersection(note.axes)
 
     return [span for span, notes in groups.items() if all(idle(note) for note in notes)]
 
 
 def _redundant(case: Case, groups: Mapping[Span, list[Annotation]], ways: list[Way]) -> list[Span]:
-    """The splits that arrive from other annotations too: taken away one after another while that is so."""
+    """The splits that arrive from other annotations too: taken away one after another while that is so.
+
+    What comes with a later priority is no support: it would rank the axis otherwise.
+    """
     splits = [note for note in case.program.annotations if note.kind == "sharded"]
     left = {span: _seeds(case, notes) for span, notes in _by_span(splits).items()}
     seeds = {span: nodes for span, nodes in left.items() if span in groups}
     if not seeds or len(left) < 2:
         return []
+    ranks = {note.span: note.priority for note in splits}
     leads = _leads(case, ways)
     found: list[Span] = []
     for span in sorted(seeds, key=lambda span: (-span.start, span.file)):
-        rest = [node for other, nodes in left.items() if other != span for node in nodes]
+        rank = groups[span][0].priority
+        others = [other for other in left if other != span and ranks[other] <= rank]
+        rest = [node for other in others for node in left[other]]
         if set(seeds[span]) <= _reached(rest, leads):
             del left[span]
             found.append(span)

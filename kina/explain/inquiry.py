@@ -82,6 +82,11 @@ def inquire(program: Program, solver: str, wanted: Iterable[str], stage: Stage) 
     """
     with stage("dump"):
         facts = dump(program)
+    return inquire_facts(program, facts, solver, wanted, stage)
+
+
+def inquire_facts(program: Program, facts: Facts, solver: str, wanted: Iterable[str], stage: Stage) -> Inquiry:
+    """The same from the facts of a program."""
     with stage("rules"):
         rulebook = rules_of(facts.entry)
     with stage("solve"):

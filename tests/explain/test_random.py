@@ -1,0 +1,72 @@
+"""Of random programs: each accepted axis has a proof that checks, each other one exactly one reason, which is true."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kina.datalog.proof_steps import check_step
+from kina.datalog.proofs import Prover
+from kina.datalog.tables import Tables
+from kina.diagnostics.finding import ProgramError
+from kina.explain.reasons import KINDS, Reasoner
+from kina.frontend.ir import Program
+from kina.pipeline import Options, build
+from kina.source import Source
+from tests.explain.asking import absent, asked, reason_now, without
+from tests.random_programs import random_program
+
+#: Seeds of `make test`, and those of `make test-deep`.
+FEW, MANY = range(40), range(40, 200)
+ALL = [*FEW, *(pytest.param(seed, marks=pytest.mark.deep) for seed in MANY)]
+SAMPLES = 5
+
+
+def made(seed: int) -> Program:
+    """A random program; those that are refused before the rules run are no matter here."""
+    try:
+        return build(Source("random.kina", random_program(seed)), Options())
+    except ProgramError:
+        pytest.skip("refused before the rules run")
+
+
+@pytest.mark.parametrize("seed", ALL)
+def test_each_axis_has_a_proof_or_a_reason(seed: int) -> None:
+    inquiry = asked(made(seed))
+    reasoner = Reasoner(inquiry)
+    for place, axis in absent(inquiry):
+        assert reasoner.reason(place, axis).kind in KINDS
+    tables = Tables(inquiry.relations)
+    prover = Prover(inquiry.rulebook, inquiry.relations)
+    checked: set[tuple[object, ...]] = set()
+    for row in inquiry.rows("granted"):
+        proof = prover.prove("granted", row)
+        assert any(step.relation == "given_sharded" for step in proof)
+        for step in proof:
+            key = (step.relation, step.columns, step.rule_at)
+            if key not in checked:
+                checked.add(key)
+                assert check_step(inquiry.rulebook, tables, proof, step.id), step
+
+
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(s, marks=pytest.mark.deep) for s in range(8, 200))])
+def test_reasons_are_true(seed: int) -> None:
+    """Without the obstacle that it names the axis arrives at the place, or meets another obstacle."""
+    inquiry = asked(made(seed))
+    reasoner = Reasoner(inquiry)
+    reasons = [reasoner.reason(*question) for question in absent(inquiry)]
+    kinds = sorted({reason.kind for reason in reasons})
+    rng = random.Random(seed)
+    for _ in range(SAMPLES):
+        if not kinds:
+            return
+        kind = rng.choice(kinds)
+        reason = rng.choice([each for each in reasons if each.kind == kind])
+        changed = without(inquiry, reason)
+        if changed is None:
+            continue
+        now = reason_now(changed, (reason.place, reason.axis))
+        assert now is None or (now.kind, now.place, now.facts) != (reason.kind, reason.place, reason.facts), reason
+        if kind == "nothing":
+            assert now is None, (reason, now)
