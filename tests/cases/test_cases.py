@@ -6,7 +6,9 @@ The lines that begin with two semicolons say what is right:
     ;; collectives none                      there is none
     ;; collective KIND(AXES) WORD            one collective, with the tensor or the reduction it is about
     ;; error CODE NAME                       the only error, and the tensor its message names
+    ;; bytes N N                              what the collectives move per device, sorted
     ;; finding CODE                          a note or warning that must be there
+    ;; input NAME …, ;; value NAME …         numbers, for test_values.py
     ;; settled …                             the same, with --on-conflict cost
 """
 
@@ -31,6 +33,7 @@ class Right:
     collectives: tuple[str, ...] | None
     errors: tuple[tuple[str, str], ...]
     findings: tuple[str, ...]
+    bytes: tuple[int, ...] | None
 
 
 def right(text: str, settled: bool) -> Right:
@@ -38,6 +41,7 @@ def right(text: str, settled: bool) -> Right:
     collectives: list[str] | None = None
     errors: list[tuple[str, str]] = []
     findings: list[str] = []
+    moved: tuple[int, ...] | None = None
     for line in text.splitlines():
         if not line.startswith(";; "):
             continue
@@ -60,11 +64,14 @@ def right(text: str, settled: bool) -> Right:
                 errors.append((code, name))
             case "finding":
                 findings.append(rest)
+            case "bytes":
+                moved = tuple(map(int, rest.split()))
+            case "input" | "value":
+                pass
             case _:
                 layouts.append((word, rest)) if settled else pytest.fail(f"unknown line {line}")
-    return Right(
-        tuple(layouts), None if collectives is None else tuple(collectives), tuple(errors), tuple(findings)
-    )
+    named = None if collectives is None else tuple(collectives)
+    return Right(tuple(layouts), named, tuple(errors), tuple(findings), moved)
 
 
 def shown_layout(result: Result, name: str) -> str:
@@ -103,6 +110,8 @@ def assert_right(result: Result, expected: Right) -> None:
                 )
             )
             found.remove(match)
+    if expected.bytes is not None:
+        assert tuple(sorted(c.bytes for c in result.decisions.collectives)) == expected.bytes
 
 
 @pytest.mark.parametrize("solver", ["clingo", pytest.param("souffle", marks=pytest.mark.souffle)])
