@@ -1,4 +1,4 @@
-"""Of random programs: each accepted axis has a proof that checks, each other one exactly one reason, which is true."""
+"""Of random programs: an axis has a proof that checks where it is, and one true reason where it is not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kina.datalog.proof_steps import check_step
 from kina.datalog.proofs import Prover
 from kina.datalog.tables import Tables
 from kina.diagnostics.finding import ProgramError
-from kina.explain.reasons import KINDS, Reasoner
+from kina.explain.reasons import KINDS, Reason, Reasoner
 from kina.frontend.ir import Program
 from kina.pipeline import Options, build
 from kina.source import Source
@@ -20,6 +20,8 @@ from tests.random_programs import random_program
 #: Seeds of `make test`, and those of `make test-deep`.
 FEW, MANY = range(40), range(40, 200)
 ALL = [*FEW, *(pytest.param(seed, marks=pytest.mark.deep) for seed in MANY)]
+#: Programs of `make test` from which obstacles are removed: each takes as many runs as samples.
+TRIED = [*range(8), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(8, 200))]
 SAMPLES = 5
 
 
@@ -50,7 +52,7 @@ def test_each_axis_has_a_proof_or_a_reason(seed: int) -> None:
                 assert check_step(inquiry.rulebook, tables, proof, step.id), step
 
 
-@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(s, marks=pytest.mark.deep) for s in range(8, 200))])
+@pytest.mark.parametrize("seed", TRIED)
 def test_reasons_are_true(seed: int) -> None:
     """Without the obstacle that it names the axis arrives at the place, or meets another obstacle."""
     inquiry = asked(made(seed))
@@ -67,6 +69,11 @@ def test_reasons_are_true(seed: int) -> None:
         if changed is None:
             continue
         now = reason_now(changed, (reason.place, reason.axis))
-        assert now is None or (now.kind, now.place, now.facts) != (reason.kind, reason.place, reason.facts), reason
+        assert now is None or told(now) != told(reason)
         if kind == "nothing":
             assert now is None, (reason, now)
+
+
+def told(reason: Reason) -> tuple[object, ...]:
+    """What a reason says, without the way that leads to it."""
+    return reason.kind, reason.place, reason.facts
