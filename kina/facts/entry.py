@@ -28,7 +28,8 @@ def level_names(priorities: Sequence[int], derived: bool) -> tuple[str, ...]:
 def entry_text(priorities: Sequence[int], derived: bool, extra_rules: Iterable[str] = ()) -> str:
     """The text of the entry file for the priorities that occur, lowest first.
 
-    With `derived`, each priority runs its levels a second time, into what differentiation made.
+    With `derived`, each priority runs its levels a second time, into what differentiation made. What the
+    user wrote never starts from there: its levels carry on from those of the priority before.
     `extra_rules` are names of further rule files to include.
     """
     lines = [
@@ -37,56 +38,59 @@ def entry_text(priorities: Sequence[int], derived: bool, extra_rules: Iterable[s
         *(f'.include "{name}"' for name in extra_rules),
         "",
     ]
-    previous: str | None = None
-    ended: tuple[str, ...] = ()
-    for number, priority in enumerate(priorities):
-        block, lasts, previous = _block(priority, derived, previous, ended)
-        lines += block
-        lines += _results(priority, previous, lasts, number, ended)
-        ended = (*ended, *lasts)
+    before: tuple[str, ...] = ()
+    for place, priority in enumerate(priorities):
+        ends = _ends(priority, derived)
+        earlier = tuple(end for one in priorities[:place] for end in _ends(one, derived))
+        lines += _levels(priority, "Written", before[:1], "!value_derived(value)" if derived else "", earlier)
+        if derived:
+            starts = (ends[0], *before[1:])
+            lines += _levels(priority, "Derived", starts, "value_derived(value)", earlier)
+        lines += _results(priority, ends, before)
+        before = ends
     return "\n".join(lines) + "\n"
 
 
-def _block(
-    priority: int, derived: bool, previous: str | None, ended: tuple[str, ...]
-) -> tuple[list[str], tuple[str, ...], str]:
-    """The levels of one priority, their last ones, and the very last."""
-    lines: list[str] = []
-    lasts: list[str] = []
-    for group in ("Written", "Derived") if derived else ("Written",):
-        for component, suffix in _LEVELS:
-            name = f"p{priority}_{group.lower()}_{suffix}"
-            lines.append(f".init {name} = {group}{component}")
-            if previous is not None:
-                lines.append(_rule("levels.carry-on"))
-                lines.append(f"{name}.before(value, dim, list) :- {previous}.accepted(value, dim, list).")
-            if group == "Written" and suffix == "shape_forward":
-                lines.append(_rule("levels.enter"))
-                lines.append(f"{name}.before(value, dim, list) :- seed(value, dim, list, {priority}).")
-            for last in ended:
-                lines.append(_rule("levels.unsettled"))
-                lines.append(f"{name}.differs(value, dim, list) :- {last}.contested(value, dim, list).")
-            previous = name
-        assert previous is not None
-        lasts.append(previous)
-    assert previous is not None
-    return lines, tuple(lasts), previous
+def _ends(priority: int, derived: bool) -> tuple[str, ...]:
+    """The last levels of a priority: of what the user wrote and, if there is any, of what is derived."""
+    last = _LEVELS[-1][1]
+    groups = ("written", "derived") if derived else ("written",)
+    return tuple(f"p{priority}_{group}_{last}" for group in groups)
 
 
-def _results(
-    priority: int, last: str, lasts: tuple[str, ...], number: int, ended: tuple[str, ...]
+def _levels(
+    priority: int, group: str, starts: Sequence[str], condition: str, earlier: Sequence[str]
 ) -> list[str]:
+    """Five levels: the first carries on from `starts` and takes the seeds that meet the condition."""
+    lines: list[str] = []
+    sources = list(starts)
+    for component, suffix in _LEVELS:
+        name = f"p{priority}_{group.lower()}_{suffix}"
+        lines.append(f".init {name} = {group}{component}")
+        for source in sources:
+            lines.append(_rule("levels.carry-on"))
+            lines.append(f"{name}.before(value, dim, list) :- {source}.accepted(value, dim, list).")
+        if component == _LEVELS[0][0]:
+            seed = f"seed(value, dim, list, {priority})"
+            lines.append(_rule("levels.enter"))
+            lines.append(f"{name}.before(value, dim, list) :- {', '.join(filter(None, (seed, condition)))}.")
+        for last in earlier:
+            lines.append(_rule("levels.unsettled"))
+            lines.append(f"{name}.differs(value, dim, list) :- {last}.contested(value, dim, list).")
+        sources = [name]
+    return lines
+
+
+def _results(priority: int, ends: Sequence[str], before: Sequence[str]) -> list[str]:
     """The clauses that hand the outcome of a priority to the rest of the rules."""
-    lines = [_rule("levels.grant")]
-    body = f"{last}.accepted(value, dim, list)"
-    if number:
-        body += f",\n    !{ended[-1]}.accepted(value, dim, list)"
-    lines.append(f"granted(value, dim, list, {priority}) :-\n    {body}.")
-    for name in lasts:
+    body = f"{ends[-1]}.accepted(value, dim, list)"
+    if before:
+        body += f",\n    !{before[-1]}.accepted(value, dim, list)"
+    lines = [_rule("levels.grant"), f"granted(value, dim, list, {priority}) :-\n    {body}."]
+    for name in ends:
         lines.append(_rule("levels.contest"))
         lines.append(f"contested_at(value, dim, list, {priority}) :- {name}.contested(value, dim, list).")
-    lines.append("")
-    return lines
+    return [*lines, ""]
 
 
 def _rule(name: str) -> str:

@@ -51,6 +51,7 @@ class Annotations:
                 annotation = interpret(self.mesh, value, form)
                 if annotation.dim is not None:
                     _check_size(self.mesh, name, type_, annotation, annotation.dim, sizes)
+                _check_reduction(name, type_, annotation)
                 self._join(name, annotation)
             except ProgramError as fault:
                 self.findings.extend(fault.findings)
@@ -194,6 +195,13 @@ def _known_axes(
             raise ProgramError(error("K406", f"`{text}` stands twice in one annotation", name.span))
         axes.append(text)
     return tuple(axes)
+
+
+def _check_reduction(name: str, type_: TensorType, annotation: Annotation) -> None:
+    if type_.dtype == "bool" and annotation.reduction in ("sum", "prod"):
+        message = f"`{name}` is bool, and truth values have no {annotation.reduction}"
+        helps = (Help("`kind=min` is true if all parts are, `kind=max` if any is"),)
+        raise ProgramError(error("K411", message, annotation.span, helps=helps))
 
 
 def _check_size(

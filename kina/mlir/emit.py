@@ -178,13 +178,12 @@ class _Emitter:
 
     def _arguments(self) -> list[Port]:
         hints = draws(self.program)
-        given = {
-            note.value: tuple((axis, note.reduction or "sum") for axis in note.axes)
-            for note in self.program.annotations
-            if note.kind == "pending"
-        }
+        given: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+        for note in self.program.annotations:
+            if note.kind == "pending":
+                given[note.value].extend((axis, note.reduction or "sum") for axis in note.axes)
         return [
-            self._port(value, tensor, given.get(value, ()), hints.get(value, ""))
+            self._port(value, tensor, tuple(given[value]), hints.get(value, ""))
             for value, tensor in zip(self.program.parameters, self.arguments, strict=True)
         ]
 

@@ -17,9 +17,9 @@ _PREFERENCE = (
     "slice",
     "reduce_scatter",
     "all_to_all",
-    "mask",
     "collective_permute",
     "all_reduce",
+    "mask",
     "all_gather",
 )
 
