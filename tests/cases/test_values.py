@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ RUNNABLE = [
 VALUED = [path for path in RUNNABLE if re.search("^;; (settled )?value", path.read_text(), re.MULTILINE)]
 
 
+@cache
 def made_from(path: Path) -> Compiled:
     """The compiled program; a conflict is settled by cost if the comment lines say how."""
     text = path.read_text()
