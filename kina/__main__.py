@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from types import FrameType
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    # without a handler a terminated process leaves its children and its temporary files behind
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         from kina.cli import run
 
@@ -17,6 +21,10 @@ def main() -> None:
         code = 130
     _flush_quietly()
     sys.exit(code)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _flush_quietly() -> None:
