@@ -9,7 +9,7 @@ What is further from the goal than the height found cannot lower it, so short pr
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -42,14 +42,14 @@ class Prover:
     """Proves tuples over `relations`: the inputs and all of `proof_relations`. Indexes serve all proofs."""
 
     rulebook: Rulebook
-    relations: Mapping[str, Collection[Row]]
+    relations: Mapping[str, Collection[Row]] | Tables
     tables: Tables = field(init=False)
     _heads: dict[str, list[_Matcher]] = field(default_factory=dict)
     _bounds: Mapping[str, int] = field(init=False)
     _shallow: dict[Goal, tuple[int, Derivation]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.tables = Tables(self.relations)
+        self.tables = self.relations if isinstance(self.relations, Tables) else Tables(self.relations)
         self._bounds = shallow_bounds(self.rulebook)
 
     def prove(self, relation: str, columns: Row) -> tuple[ProofStep, ...]:
@@ -203,6 +203,20 @@ def _gate(
     if len(found) < len(stages[1].key_slots):
         return None
     return itemgetter(*found), stages[1].index
+
+
+@dataclass(frozen=True, slots=True)
+class Derivable:
+    """The rows that some rules derive in one step from tables, found when they are asked about."""
+
+    matchers: tuple[_Matcher, ...]
+
+    @staticmethod
+    def by(rules: Iterable[Rule], tables: Tables) -> Derivable:
+        return Derivable(tuple(_Matcher.of(rule, tables) for rule in rules))
+
+    def __contains__(self, row: Row) -> bool:
+        return any(True for matcher in self.matchers for _ in matcher.derivations(row))
 
 
 @contextmanager

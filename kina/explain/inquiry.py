@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from kina.datalog.engine import solve
@@ -12,8 +12,9 @@ from kina.datalog.proofs import Prover, proof_relations
 from kina.datalog.rules import Rulebook
 from kina.diagnose.case import Case, Fact
 from kina.diagnose.solved import rules_of
-from kina.diagnostics.finding import ProofStep
+from kina.explain.layered import LayeredProver, outline
 from kina.facts.dump import Facts, dump
+from kina.facts.entry import level_names
 from kina.facts.names import encode
 from kina.frontend.ir import Program, Value
 
@@ -22,24 +23,22 @@ Stage = Callable[[str], AbstractContextManager[None]]
 
 @dataclass(frozen=True)
 class Inquiry:
-    """A program and what the rules derived of it, as far as the questions need it."""
+    """A program and what the rules derived of it, as far as the questions need it.
+
+    `goal` is the relation that says where a dim is in the end; its rows begin with value, dim and list.
+    """
 
     program: Program
     facts: Facts
     rulebook: Rulebook
     relations: Mapping[str, Sequence[Fact]]
     solver: tuple[str, str]
+    prover: Prover | LayeredProver = field(repr=False)
+    goal: str = "granted"
 
     @cached_property
     def case(self) -> Case:
-        return Case(self.program, self.relations, self._prove, self._hidden)
-
-    @cached_property
-    def _prover(self) -> Prover:
-        return Prover(self.rulebook, self.relations)
-
-    def _prove(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
-        return self._prover.prove(relation, fact)
+        return Case(self.program, self.relations, self.prover.prove, self._hidden)
 
     def _hidden(self, relation: str) -> bool:
         known = self.rulebook.relations.get(relation)
@@ -50,9 +49,9 @@ class Inquiry:
 
     @cached_property
     def granted(self) -> Mapping[tuple[str, int], tuple[Fact, ...]]:
-        """The lists that each dim of each tensor is on, shortest first, as rows of `granted`."""
+        """The lists that each dim of each tensor is on, shortest first, as rows of `goal`."""
         found: dict[tuple[str, int], list[Fact]] = {}
-        for row in self.rows("granted"):
+        for row in self.rows(self.goal):
             found.setdefault((str(row[0]), int(row[1])), []).append(row)
         return {
             key: tuple(sorted(rows, key=lambda row: str(row[2]).count(","))) for key, rows in found.items()
@@ -64,7 +63,7 @@ class Inquiry:
         return self.case.axis_list(rows[-1][2]) if rows else ()
 
     def grant(self, value: Value, dim: int, axis: str) -> Fact | None:
-        """The row of `granted` that puts the axis on the dim, behind those before it."""
+        """The row of `goal` that puts the axis on the dim, behind those before it."""
         for row in self.granted.get((encode(value.name), dim), ()):
             if self.ends_in(row, axis):
                 return row
@@ -85,7 +84,9 @@ def inquire(program: Program, solver: str, wanted: Iterable[str], stage: Stage) 
     return inquire_facts(program, facts, solver, wanted, stage)
 
 
-def inquire_facts(program: Program, facts: Facts, solver: str, wanted: Iterable[str], stage: Stage) -> Inquiry:
+def inquire_facts(
+    program: Program, facts: Facts, solver: str, wanted: Iterable[str], stage: Stage
+) -> Inquiry:
     """The same from the facts of a program."""
     with stage("rules"):
         rulebook = rules_of(facts.entry)
@@ -95,7 +96,33 @@ def inquire_facts(program: Program, facts: Facts, solver: str, wanted: Iterable[
             needed |= proof_relations(rulebook, relation)
         derived = sorted(name for name in needed if not rulebook.relations[name].is_input)
         solution = solve(solver, rulebook, facts.relations, derived)
-    given = {relation.name: facts.relations.get(relation.name, []) for relation in rulebook.inputs}
-    return Inquiry(
-        program, facts, rulebook, {**given, **solution.relations}, (solution.solver, solution.version)
-    )
+    relations = _with_given(rulebook, facts, solution.relations)
+    engine = (solution.solver, solution.version)
+    return Inquiry(program, facts, rulebook, relations, engine, Prover(rulebook, relations))
+
+
+def inquire_layered(program: Program, value: Value, solver: str, stage: Stage) -> Inquiry:
+    """The same for questions about the layout of one value, by less: for programs of many ops.
+
+    What the user wrote has its layout after the last level on written values; gradients need the levels
+    on them too.
+    """
+    with stage("dump"):
+        facts = dump(program)
+    with stage("rules"):
+        rulebook = rules_of(facts.entry)
+        derived = (encode(value.name),) in facts.relations["value_derived"]
+        last = [name for name in level_names(facts.priorities, facts.derived) if "_written_" in name][-1]
+        goal = "granted" if derived else f"{last}.accepted"
+        plan = outline(rulebook, goal)
+    with stage("solve"):
+        solution = solve(solver, rulebook, facts.relations, plan.outputs)
+    relations = _with_given(rulebook, facts, solution.relations)
+    prover = LayeredProver(rulebook, plan, facts, relations, solver)
+    return Inquiry(program, facts, rulebook, relations, (solution.solver, solution.version), prover, goal)
+
+
+def _with_given(
+    rulebook: Rulebook, facts: Facts, derived: Mapping[str, Sequence[Fact]]
+) -> Mapping[str, Sequence[Fact]]:
+    return {**{each.name: facts.relations.get(each.name, []) for each in rulebook.inputs}, **derived}

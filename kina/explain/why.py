@@ -8,10 +8,13 @@ from typing import Protocol
 
 from kina.diagnose.case import axis_words
 from kina.explain.answer import Answer, Evidence
-from kina.explain.inquiry import Inquiry, inquire
+from kina.explain.inquiry import Inquiry, inquire, inquire_layered
 from kina.explain.names import Target
 from kina.facts.names import encode
 from kina.frontend.ir import Program, Value
+
+#: Ops of a program from which on a proof is made in two runs.
+LAYERED_OPS = 2000
 
 
 class Stages(Protocol):
@@ -25,10 +28,12 @@ def why(program: Program, solver: str, target: Target, stage: Stages) -> tuple[I
 
     Raises ProgramError if a rule file is at fault, SetupError if the engine is.
     """
-    outputs = ["granted"]
     if stored_may_differ(program, target.value):
-        outputs += ["stored", "left_pending", "rebuilt"]
-    inquiry = inquire(program, solver, outputs, stage)
+        inquiry = inquire(program, solver, ("granted", "stored", "left_pending", "rebuilt"), stage)
+    elif len(program.ops) > LAYERED_OPS:
+        inquiry = inquire_layered(program, target.value, solver, stage)
+    else:
+        inquiry = inquire(program, solver, ("granted",), stage)
     with stage("prove"):
         answers = tuple(_answers(inquiry, target))
     return inquiry, answers or (_absent(inquiry, target),)
@@ -80,7 +85,7 @@ def _is_on(inquiry: Inquiry, value: Value, dim: int, axis: str) -> Answer:
         f"dim {dim} of `{value.name}` is on {axis_words(axes)}",
         value.span,
         str(value.type),
-        evidence=(Evidence("", inquiry.case.proof("granted", row)),),
+        evidence=(Evidence("", inquiry.case.proof(inquiry.goal, row)),),
     )
 
 

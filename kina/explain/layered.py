@@ -1,0 +1,175 @@
+"""Proofs in large programs by two runs: how layouts flow, then how the few ops on the way connect.
+
+Most of what the rules derive of a program says how its ops connect, and a proof needs that of a few of them.
+The first run gives the tuples of the levels, with the steps between dims as if they were given; the second
+derives those steps from the facts of the ops that the proof passes. What a negation needs and follows in one
+step from other tuples is looked up when it is asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from kina.datalog.engine import solve
+from kina.datalog.proofs import Derivable, Prover, proof_relations
+from kina.datalog.rules import Rule, Rulebook
+from kina.datalog.syntax import Atom, Negation
+from kina.datalog.tables import Row, Tables
+from kina.diagnose.case import Fact
+from kina.diagnose.steps import STEP_RELATIONS
+from kina.diagnostics.finding import ProofStep
+from kina.facts.dump import Facts
+
+#: Relations whose tuples say how ops connect.
+BOUNDARY = frozenset(STEP_RELATIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What the first run is asked for: `given` relations are taken for granted, `lazy` ones are looked up."""
+
+    rulebook: Rulebook
+    outputs: tuple[str, ...]
+    lazy: frozenset[str]
+
+
+def outline(rulebook: Rulebook, goal: str) -> Outline:
+    """The relations that a proof about `goal` needs above the boundary."""
+    rules: dict[str, list[Rule]] = {}
+    for rule in rulebook.rules:
+        rules.setdefault(rule.head.relation, []).append(rule)
+    wanted, negated = _above(rules, goal)
+    lazy = frozenset(
+        name
+        for name in negated - wanted
+        if all(_looks_up(rule, wanted, rulebook) for rule in rules.get(name, ())) and rules.get(name)
+    )
+    relations = {
+        name: replace(relation, is_input=relation.is_input or name in BOUNDARY)
+        for name, relation in rulebook.relations.items()
+    }
+    kept = tuple(rule for rule in rulebook.rules if rule.head.relation not in BOUNDARY)
+    coarse = replace(rulebook, relations=relations, rules=kept)
+    outputs = sorted(name for name in (wanted | negated) - lazy if not rulebook.relations[name].is_input)
+    return Outline(coarse, tuple(outputs), lazy)
+
+
+def _above(rules: Mapping[str, Sequence[Rule]], goal: str) -> tuple[set[str], set[str]]:
+    """The relations that positive premises lead to, down to the boundary, and those that are negated."""
+    wanted, negated = {goal}, set()
+    queue = [goal]
+    while queue:
+        name = queue.pop()
+        for rule in rules.get(name, ()) if name not in BOUNDARY else ():
+            for premise in rule.body:
+                if isinstance(premise, Atom) and premise.relation not in wanted:
+                    wanted.add(premise.relation)
+                    queue.append(premise.relation)
+                elif isinstance(premise, Negation):
+                    negated.add(premise.atom.relation)
+    return wanted, negated
+
+
+def _looks_up(rule: Rule, wanted: Collection[str], rulebook: Rulebook) -> bool:
+    """Whether all that a rule rests on is there, without negations."""
+    return all(
+        not isinstance(premise, Negation)
+        and (
+            not isinstance(premise, Atom)
+            or premise.relation in wanted
+            or rulebook.relations[premise.relation].is_input
+        )
+        for premise in rule.body
+    )
+
+
+@dataclass(slots=True)
+class LazyTables(Tables):
+    """Tables of which some relations are looked up by their rules; these can only be asked for members."""
+
+    lazy: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
+
+    def all(self, relation: str) -> frozenset[Row]:
+        """The rows of a relation; of a lazy one something that answers `in` alone."""
+        rules = self.lazy.get(relation)
+        if rules is None:
+            return Tables.all(self, relation)
+        return Derivable.by(rules, self)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class LayeredProver:
+    """Proves tuples of the relation that an outline was made for."""
+
+    rulebook: Rulebook
+    outline: Outline
+    facts: Facts
+    relations: Mapping[str, Sequence[Fact]]
+    solver: str
+
+    @cached_property
+    def _coarse(self) -> Prover:
+        lazy = {
+            name: tuple(rule for rule in self.rulebook.rules if rule.head.relation == name)
+            for name in self.outline.lazy
+        }
+        return Prover(self.outline.rulebook, LazyTables(self.relations, lazy=lazy))
+
+    def prove(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
+        """A proof of the tuple, of least height where steps between dims count as given. KeyError if none."""
+        steps = self._coarse.prove(relation, fact)
+        open_ = [(step.relation, step.columns) for step in steps if step.relation in BOUNDARY]
+        if not open_:
+            return steps
+        prover = self._connections(steps)
+        return _joined(steps, {goal: prover.prove(*goal) for goal in open_})
+
+    def _connections(self, steps: Sequence[ProofStep]) -> Prover:
+        """Derives how the ops connect that touch what the boundary steps of a proof speak of."""
+        words = {str(each) for step in steps if step.relation in BOUNDARY for each in step.columns}
+        given = self.facts.relations
+        ops = {row[0] for name in ("op_operand", "op_result") for row in given[name] if row[3] in words}
+        values = {row[3] for name in ("op_operand", "op_result") for row in given[name] if row[0] in ops}
+        near = {
+            table.name: _near(given.get(table.name, []), table.columns[0].type, ops, values)
+            for table in self.rulebook.inputs
+        }
+        needed = set().union(*(proof_relations(self.rulebook, name) for name in BOUNDARY))
+        derived = sorted(name for name in needed if not self.rulebook.relations[name].is_input)
+        return Prover(self.rulebook, {**near, **solve(self.solver, self.rulebook, near, derived).relations})
+
+
+def _near(
+    rows: Sequence[Fact], type_: str, ops: Collection[object], values: Collection[object]
+) -> list[Fact]:
+    """The facts about these ops and values; all that are about neither."""
+    match type_:
+        case "Op":
+            return [row for row in rows if row[0] in ops]
+        case "Value":
+            return [row for row in rows if row[0] in values]
+        case _:
+            return list(rows)
+
+
+def _joined(
+    steps: Sequence[ProofStep], below: Mapping[tuple[str, Fact], tuple[ProofStep, ...]]
+) -> tuple[ProofStep, ...]:
+    """The proof with the steps at the boundary replaced by their own proofs; equal tuples are one step."""
+    merged = list(steps)
+    known = {(step.relation, step.columns): step.id for step in steps}
+    for goal, proof in below.items():
+        numbers = []
+        for step in proof:
+            key = (step.relation, step.columns)
+            if key not in known:
+                known[key] = len(merged)
+                merged.append(step)
+            numbers.append(known[key])
+        for step, number in zip(proof, numbers, strict=True):
+            if step is merged[number] or (step.relation, step.columns) == goal:
+                premises = tuple(numbers[premise] for premise in step.premises)
+                merged[number] = replace(step, id=number, premises=premises)
+    return tuple(merged)
