@@ -61,8 +61,8 @@ def machine() -> str:
     return f"{platform.machine()}, {cores} cores, Python {platform.python_version()}, load {load:.1f}"
 
 
-def show(title: str, rows: Sequence[Measured], notes: Sequence[str] = ()) -> None:
-    """Print a table with notes below it, and leave it as JSON in `bench/results/`."""
+def show(name: str, title: str, rows: Sequence[Measured], notes: Sequence[str] = ()) -> None:
+    """Print a table with notes below it, and leave it as `bench/results/NAME.json`."""
     print(f"\n{title} ({machine()})\n")
     print(f"{'':24}{'engine':10}{'seconds':>9}{'processor':>11}{'MiB':>8}  exit")
     for row in rows:

@@ -103,4 +103,4 @@ def main() -> None:
         for kind in ("forward", "training")
         for line in growth(rows, f"12 layers {kind}", f"96 layers {kind}")
     ]
-    show("startup: kina check, whole process", rows, notes)
+    show("startup", "kina check, whole process", rows, notes)
