@@ -3,15 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: help demo demo-100m test test-deep lint format bench accept clean
+.PHONY: help demo demo-100m test test-deep lint format bench bench-100m accept clean
 
 help:
-	@echo "make demo       check the example transformer; layouts, collectives, one conflict explained"
+	@echo "make demo       check a transformer, explain a conflict, run a training step on a simulated mesh"
 	@echo "make demo-100m  three training steps of a GPT of 110 million parameters on 4 devices, compared with one"
 	@echo "make test       the test suite"
 	@echo "make test-deep  the long random tests too"
 	@echo "make lint       ruff and mypy"
 	@echo "make bench      tables of times, with the machine they were taken on"
+	@echo "make bench-100m a step of the large demo in the simulator, in XLA, and its matrix products alone"
 	@echo "make accept     accept the printed messages as the new snapshots, and rebuild generated docs"
 
 $(BIN)/python:
@@ -31,6 +32,9 @@ demo: .venv/.installed
 	@echo
 	@echo "a program whose annotations contradict each other:"
 	$(BIN)/kina check examples/conflict.kina; test $$? -eq 1
+	@echo
+	@echo "three training steps on four simulated devices, each compared with one device:"
+	$(BIN)/kina run examples/gpt_train_tensor.kina --steps 3 --verify
 
 demo-100m: .venv/.installed
 	$(BIN)/kina run examples/gpt_100m.kina --steps 3 --verify
@@ -51,7 +55,11 @@ format: .venv/.developed
 	$(BIN)/ruff format .
 
 bench: .venv/.developed
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench startup
+
+bench-100m: .venv/.developed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[xla]'
+	$(BIN)/python -m bench training_step
 
 accept: .venv/.developed
 	$(BIN)/python -m tests.accept
