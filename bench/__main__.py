@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from bench import startup
+from bench import startup, training_step
 
-TABLES: dict[str, Callable[[], None]] = {"startup": startup.main}
+TABLES: dict[str, Callable[[], None]] = {"startup": startup.main, "training_step": training_step.main}
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ def main() -> None:
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={count}"
     os.environ["JAX_ENABLE_X64"] = "1"
     os.environ["JAX_PLATFORMS"] = "cpu"
-    loaded, devices = _compiled(text, count)
+    loaded, devices = compiled(text, count)
     _say("ready")
     for _ in sys.stdin:
         rows = _inputs(folder / "inputs.npz", count)
@@ -49,7 +49,8 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _compiled(text: str, count: int) -> tuple[Any, list[Any]]:
+def compiled(text: str, count: int) -> tuple[Any, list[Any]]:
+    """What XLA makes of a module, and the devices that it runs on."""
     import jax
     from jax._src.interpreters import mlir
     from jaxlib import xla_client
@@ -75,7 +76,8 @@ def _inputs(path: Path, count: int) -> list[list[Any]]:
     return [[x.view(BF16) if x.dtype == np.dtype("V2") else x for x in row] for row in rows]
 
 
-def _executed(loaded: Any, devices: list[Any], rows: list[list[Any]]) -> list[list[Any]]:
+def placed(devices: list[Any], rows: list[list[Any]]) -> list[Any]:
+    """One array over all devices for each argument; `rows` holds the parts of each device."""
     import jax
 
     mesh = jax.sharding.Mesh(np.array(devices), ("device",))
@@ -85,6 +87,11 @@ def _executed(loaded: Any, devices: list[Any], rows: list[list[Any]]) -> list[li
     for index in range(len(rows[0])):
         parts = [jax.device_put(rows[number][index], device) for number, device in enumerate(devices)]
         arguments.append(jax.make_array_from_single_device_arrays(parts[0].shape, everywhere, parts))
+    return arguments
+
+
+def _executed(loaded: Any, devices: list[Any], rows: list[list[Any]]) -> list[list[Any]]:
+    arguments = placed(devices, rows)
     results = loaded.execute_sharded(arguments).disassemble_into_single_device_arrays()
     return [[np.asarray(result[number]) for result in results] for number in range(len(devices))]
 
