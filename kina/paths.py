@@ -18,6 +18,6 @@ def codes_path() -> Path:
     return _PACKAGE / "diagnostics" / "codes"
 
 
-def schema_path() -> Path:
-    """The JSON schema of what `kina check --format json` writes."""
-    return _PACKAGE / "report" / "schema" / "check.schema.json"
+def schema_path(command: str = "check") -> Path:
+    """The JSON schema of what a command, `check` or `why`, writes with `--format json`."""
+    return _PACKAGE / "report" / "schema" / f"{command}.schema.json"

@@ -81,7 +81,8 @@ def _idle(case: Case, groups: Mapping[Span, list[Annotation]], ways: list[Way]) 
 def _redundant(case: Case, groups: Mapping[Span, list[Annotation]], ways: list[Way]) -> list[Span]:
     """The splits that arrive from other annotations too: taken away one after another while that is so.
 
-    What comes with a later priority is no support: it would rank the axis otherwise.
+    What comes with a later priority is no support: it would rank the axis otherwise. Nor does what is
+    written on an expression, to settle a conflict, speak for the parameters.
     """
     splits = [note for note in case.program.annotations if note.kind == "sharded"]
     left = {span: _seeds(case, notes) for span, notes in _by_span(splits).items()}
@@ -89,11 +90,16 @@ def _redundant(case: Case, groups: Mapping[Span, list[Annotation]], ways: list[W
     if not seeds or len(left) < 2:
         return []
     ranks = {note.span: note.priority for note in splits}
+    entering = {note.span for note in splits if note.value in case.program.parameters}
     leads = _leads(case, ways)
     found: list[Span] = []
     for span in sorted(seeds, key=lambda span: (-span.start, span.file)):
         rank = groups[span][0].priority
-        others = [other for other in left if other != span and ranks[other] <= rank]
+        others = [
+            other
+            for other in left
+            if other != span and ranks[other] <= rank and (other in entering or span not in entering)
+        ]
         rest = [node for other in others for node in left[other]]
         if set(seeds[span]) <= _reached(rest, leads):
             del left[span]
