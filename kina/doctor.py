@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from kina import __version__
+from kina.datalog.cache import cache_folder
 from kina.diagnostics.cells import pad
 from kina.paths import rules_path
 
@@ -52,6 +53,7 @@ def _examine() -> Iterator[Examined]:
     )
     yield Examined("cores", str(_cores()), True, False)
     yield _rules()
+    yield _cache()
     yield _souffle()
     for name in _PACKAGES:
         yield _package(name)
@@ -69,6 +71,16 @@ def _rules() -> Examined:
     there = (folder / "program.dl").is_file()
     advice = "" if there else "the installation is not complete: install kina again"
     return Examined("rules", str(folder), there, True, advice)
+
+
+def _cache() -> Examined:
+    folder = cache_folder()
+    if folder is None:
+        return Examined("cache", "off", True, False)
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    writable = os.access(existing, os.W_OK)
+    advice = "" if writable else "name a folder that can be written in `KINA_CACHE`, or say `KINA_CACHE=off`"
+    return Examined("cache", str(folder), writable, False, advice)
 
 
 def _souffle() -> Examined:

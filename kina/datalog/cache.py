@@ -28,7 +28,7 @@ def digest(parts: Iterable[bytes]) -> str:
 
 def read(key: str) -> object | None:
     """The data under a key; None if there is none that is whole."""
-    folder = _folder()
+    folder = cache_folder()
     if folder is None:
         return None
     try:
@@ -43,7 +43,7 @@ def read(key: str) -> object | None:
 
 def write(key: str, data: object) -> None:
     """Keep the data under a key, in one step; silently nothing if the folder cannot be written."""
-    folder = _folder()
+    folder = cache_folder()
     if folder is None:
         return
     body = json.dumps(data, separators=(",", ":")).encode()
@@ -62,7 +62,8 @@ def write(key: str, data: object) -> None:
         return
 
 
-def _folder() -> Path | None:
+def cache_folder() -> Path | None:
+    """Where data is kept, whether or not the folder exists; None if nothing is to be kept."""
     chosen = os.environ.get("KINA_CACHE")
     if chosen:
         return None if chosen == "off" else Path(chosen)
