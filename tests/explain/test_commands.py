@@ -13,6 +13,7 @@ from kina.explain.reasons import KINDS
 from kina.paths import schema_path
 from kina.pipeline import Options, check
 from kina.source import Source
+from tests.command import ROOT, kina_command
 
 CONFLICT = (
     "(mesh (x 4))\n(defn f ((a (tensor f32 [8 8]) @sharded(axis=0))\n"
@@ -147,3 +148,11 @@ def test_an_allow_that_silences_nothing_is_reported() -> None:
 def test_errors_are_not_silenced() -> None:
     text = ";; kina: allow K201 because I say so\n" + CONFLICT
     assert codes(text) == [("K201", "error")]
+
+
+def test_what_the_document_shows_is_what_is_printed() -> None:
+    text = (ROOT / "docs" / "why.md").read_text(encoding="utf-8")
+    shown = text.split("```console\n")[1].split("```")[0]
+    command, _, expected = shown.partition("\n")
+    done = kina_command(*command.removeprefix("$ kina ").split())
+    assert done.stdout == expected
