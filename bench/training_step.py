@@ -1,7 +1,8 @@
 """One training step of the large demo: the simulator, XLA on the same module, and its matrix products alone.
 
-`python -m bench training_step`. Each of the three is a process of its own, so that its peak memory is known.
-`python -m bench.training_step ENGINE MODULE` is that process; it prints seconds.
+`python -m bench training_step`. Each of the three is a process of its own, so that its peak memory is known,
+and they take turns, so that what else the machine does strikes all of them.
+`python -m bench.training_step ENGINE MODULE` is that process; it does a step for each line that it reads.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -33,8 +35,8 @@ from kina.sim.regions import prepared_attributes
 from kina.source import Source
 
 EXAMPLE = "examples/gpt_100m.kina"
-#: The first step warms up caches and memory; the fastest of the others counts.
-STEPS = 3
+#: Steps of each engine, after one that warms up caches and memory; the fastest counts.
+ROUNDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,9 @@ class Times:
 
     seconds: float
     processor: float
+
+
+Step = Callable[[], Times]
 
 
 def device_inputs(module: Module) -> list[list[Array]]:
@@ -59,16 +64,16 @@ def device_inputs(module: Module) -> list[list[Array]]:
     return rows
 
 
-def simulate(module: Module) -> Times:
+def simulator(module: Module) -> Step:
     """A step in the simulator."""
     from kina.sim.prepare import prepare
     from kina.sim.run import run
 
     prepared, rows = prepare(module), device_inputs(module)
-    return fastest(lambda: run(prepared, rows))
+    return lambda: timed(lambda: run(prepared, rows))
 
 
-def run_in_xla(module: Module) -> Times:
+def xla(module: Module) -> Step:
     """A step in XLA on CPU devices, with the inputs in place before and the results left there."""
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={module.devices}"
     os.environ["JAX_PLATFORMS"] = "cpu"
@@ -83,24 +88,38 @@ def run_in_xla(module: Module) -> Times:
             for part in array:
                 part.block_until_ready()
 
-    return fastest(step)
+    return lambda: timed(step)
 
 
-def multiply(module: Module) -> Times:
+def products(module: Module) -> Step:
     """The matrix products alone, on matrices that lie ready for BLAS, each device in a thread of its own."""
     counts = Counter(product_sizes(module, op) for op in module.main.body.walk() if op.kind == "dot_general")
     rng = np.random.default_rng(0)
-    seconds = processor = 0.0
-    with limited(module.devices), ThreadPoolExecutor(module.devices) as threads:
-        for (batch, rows, inner, columns, dtype), count in counts.items():
-            left = rng.random((*batch, rows, inner)).astype(dtype)
-            right = rng.random((*batch, inner, columns)).astype(dtype)
-            outs = [np.empty((*batch, rows, columns), dtype) for _ in range(module.devices)]
-            product = partial(np.matmul, left, right)
-            one = fastest(lambda: list(threads.map(lambda out: product(out=out), outs)))  # noqa: B023
-            seconds += count * one.seconds
-            processor += count * one.processor
-    return Times(seconds, processor)
+
+    def step() -> Times:
+        seconds = processor = 0.0
+        with limited(module.devices), ThreadPoolExecutor(module.devices) as threads:
+            for (batch, rows, inner, columns, dtype), count in counts.items():
+                left = rng.random((*batch, rows, inner)).astype(dtype)
+                right = rng.random((*batch, inner, columns)).astype(dtype)
+                outs = [np.empty((*batch, rows, columns), dtype) for _ in range(module.devices)]
+                one = timed(partial(multiplied, threads, left, right, outs, count))
+                seconds, processor = seconds + one.seconds, processor + one.processor
+        return Times(seconds, processor)
+
+    return step
+
+
+def multiplied(
+    threads: ThreadPoolExecutor, left: Array, right: Array, outs: Sequence[Array], count: int
+) -> None:
+    """Compute one product `count` times on each device."""
+
+    def device(out: Array) -> None:
+        for _ in range(count):
+            np.matmul(left, right, out=out)
+
+    list(threads.map(device, outs))
 
 
 def product_sizes(module: Module, op: Op) -> tuple[tuple[int, ...], int, int, int, np.dtype[Any]]:
@@ -114,32 +133,59 @@ def product_sizes(module: Module, op: Op) -> tuple[tuple[int, ...], int, int, in
     return batch, left.elements // both, inner, right.elements // both, DTYPES[left.dtype]
 
 
-def fastest(step: Callable[[], object]) -> Times:
-    """The least seconds of some runs after a first one."""
-    step()
-    seconds = processor = float("inf")
-    for _ in range(STEPS):
-        start, used = time.perf_counter(), time.process_time()
-        step()
-        seconds = min(seconds, time.perf_counter() - start)
-        processor = min(processor, time.process_time() - used)
-    return Times(seconds, processor)
+def timed(work: Callable[[], object]) -> Times:
+    """How long the work takes."""
+    start, used = time.perf_counter(), time.process_time()
+    work()
+    return Times(time.perf_counter() - start, time.process_time() - used)
 
 
-ENGINES: dict[str, Callable[[Module], Times]] = {"sim": simulate, "xla": run_in_xla, "products": multiply}
+ENGINES: dict[str, Callable[[Module], Step]] = {"sim": simulator, "xla": xla, "products": products}
 
 
-def asked(engine: str, module: Path) -> Measured:
-    """What a process of its own finds for an engine."""
-    command = [sys.executable, "-m", "bench.training_step", engine, str(module)]
-    with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=said)
+def serve(engine: str, module: Path) -> None:
+    """Do a step for each line of the standard input, and print its times."""
+    step = ENGINES[engine](read_module(Source("step.mlir", module.read_text(encoding="utf-8"))))
+    for _ in sys.stdin:
+        times = step()
+        print(times.seconds, times.processor, flush=True)
+
+
+def take_turns(module: Path) -> list[Measured]:
+    """A row for each engine."""
+    processes = {
+        engine: subprocess.Popen(
+            [sys.executable, "-m", "bench.training_step", engine, str(module)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        for engine in ENGINES
+    }
+    rounds = [{engine: asked(process) for engine, process in processes.items()} for _ in range(ROUNDS + 1)]
+    rows = []
+    for engine, process in processes.items():
+        assert process.stdin is not None
+        process.stdin.close()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        seconds, processor = map(float, said.read().split() or ("nan", "nan"))
-    code = process.returncode
-    return Measured("one step", engine, seconds, processor, resident_mib(usage), code)
+        seconds = min(turn[engine].seconds for turn in rounds[1:])
+        processor = min(turn[engine].processor for turn in rounds[1:])
+        rows.append(Measured("one step", engine, seconds, processor, resident_mib(usage), process.returncode))
+    return rows
+
+
+def asked(process: subprocess.Popen[str]) -> Times:
+    """The times of a process's next step; not a number if it has ended."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write("step\n")
+        process.stdin.flush()
+    words = process.stdout.readline().split() or ("nan", "nan")
+    return Times(float(words[0]), float(words[1]))
 
 
 def main() -> None:
@@ -152,7 +198,7 @@ def main() -> None:
             check=True,
             stderr=subprocess.DEVNULL,
         )
-        rows = [asked(engine, module) for engine in ENGINES]
+        rows = take_turns(module)
     notes = [
         f"the simulator takes {rows[0].seconds / row.seconds:.2f} of the time of {row.engine}, "
         f"{rows[0].processor / row.processor:.2f} of its processor time"
@@ -162,6 +208,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    text = Path(sys.argv[2]).read_text(encoding="utf-8")
-    times = ENGINES[sys.argv[1]](read_module(Source("step.mlir", text)))
-    print(times.seconds, times.processor)
+    serve(sys.argv[1], Path(sys.argv[2]))

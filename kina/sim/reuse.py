@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from kina.sim.dtypes import Array
-from kina.sim.kernels.elementwise import BINARY, UNARY, Elementwise, clamp, select
+from kina.sim.kernels.elementwise import BINARY, UNARY, Elementwise, applied, clamp, select
 
 #: Ops that take `out`, and the operands that it may be.
 _PLACES: Mapping[str, tuple[Elementwise, tuple[int, ...]]] = MappingProxyType(
@@ -65,4 +65,4 @@ def apply(kind: str, operands: list[Array], places: Sequence[int]) -> Array:
             flags = operands[place].flags
             if flags.owndata and flags.writeable and operands[place].ndim:
                 return function(*operands, out=operands[place])
-    return np.asarray(function(*operands))
+    return applied(function, operands)

@@ -11,6 +11,7 @@ from kina.mlir.syntax import Function, Op
 from kina.mlir.verify import verify
 from kina.sim.dtypes import Array
 from kina.sim.kernels import KERNELS
+from kina.sim.kernels.elementwise import applied
 from kina.sim.prepare import prepare
 from kina.sim.regions import prepared_attributes
 from kina.sim.run import run
@@ -106,3 +107,21 @@ def test_dying_operands_are_reused() -> None:
     )
     steps = prepare(read_module(Source("m.mlir", text))).plans["main"].steps
     assert [step.places for step in steps] == [(), (0,), (0,)]
+
+
+def test_what_repeats_in_every_operand_is_computed_once() -> None:
+    shapes: list[tuple[int, ...]] = []
+
+    def add(x: Array, y: Array) -> Array:
+        shapes.append(x.shape)
+        return x + y
+
+    line = np.broadcast_to(np.arange(4.0), (2, 3, 4))
+    number = np.broadcast_to(np.float64(1), (2, 3, 4))
+    full = np.ones((2, 3, 4))
+    np.testing.assert_array_equal(applied(add, [line, number]), line + number)
+    np.testing.assert_array_equal(applied(add, [line, full]), line + full)
+    assert shapes == [(1, 1, 4), (2, 3, 4)]
+    for shape in ((), (0, 3), (1, 1)):
+        repeated = np.broadcast_to(np.float64(2), shape)
+        assert applied(np.add, [repeated, repeated]).tolist() == np.full(shape, 4.0).tolist()

@@ -18,7 +18,7 @@ from kina.sim.dtypes import DTYPES, Array
 from kina.sim.kernels import convolution, indexing, ordering, reduction, shaping
 from kina.sim.kernels.constants import constant
 from kina.sim.kernels.contraction import dot_general
-from kina.sim.kernels.elementwise import BINARY, UNARY, clamp, compare, convert, select
+from kina.sim.kernels.elementwise import BINARY, UNARY, applied, clamp, compare, convert, select
 
 Attributes = Mapping[str, Any]
 Kernel = Callable[[Sequence[Array], Attributes], tuple[Array, ...]]
@@ -55,11 +55,11 @@ def _scatter(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, 
 
 
 def _unary(function: Callable[..., Array]) -> Kernel:
-    return lambda operands, attributes: (np.asarray(function(operands[0])),)
+    return lambda operands, attributes: (applied(function, operands),)
 
 
 def _binary(function: Callable[..., Array]) -> Kernel:
-    return lambda operands, attributes: (np.asarray(function(operands[0], operands[1])),)
+    return lambda operands, attributes: (applied(function, operands),)
 
 
 def _single(function: Callable[[Array, Attributes], Array]) -> Kernel:
@@ -79,7 +79,7 @@ _OTHERS: dict[str, Kernel] = {
     "constant": lambda operands, a: (constant(a),),
     "iota": lambda operands, a: (shaping.iota(a),),
     "compare": lambda operands, a: (
-        np.asarray(compare(operands[0], operands[1], a["comparison_direction"], a.get("compare_type", ""))),
+        applied(lambda x, y: compare(x, y, a["comparison_direction"], a.get("compare_type", "")), operands),
     ),
     "select": lambda operands, a: (select(*operands),),
     "clamp": lambda operands, a: (clamp(*operands),),

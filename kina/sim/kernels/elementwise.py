@@ -6,7 +6,7 @@ numbers by zero, conversions out of range) they are XLA's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -16,6 +16,21 @@ from kina.sim.dtypes import BF16, Array, is_float
 from kina.sim.kernels.special import erf
 
 Elementwise = Callable[..., Array]
+
+
+def applied(function: Elementwise, operands: Sequence[Array]) -> Array:
+    """The function's value, computed once along dims in which every operand repeats its elements.
+
+    Such are a broadcast scalar and an iota, as which a one-hot starts: the value repeats as they do.
+    """
+    first = operands[0]
+    if all(0 in x.strides and x.shape == first.shape for x in operands):
+        index = tuple(
+            slice(1) if size > 1 and not any(x.strides[dim] for x in operands) else slice(None)
+            for dim, size in enumerate(first.shape)
+        )
+        return np.broadcast_to(function(*(x[index] for x in operands)), first.shape)
+    return np.asarray(function(*operands))
 
 
 def _stored(value: Any, out: Array | None) -> Array:
@@ -192,13 +207,13 @@ def _negate(x: Array, out: Array | None = None) -> Array:
 
 def select(predicate: Array, on_true: Array, on_false: Array, out: Array | None = None) -> Array:
     """`on_true` where `predicate`, else `on_false`; a predicate of rank 0 chooses a whole tensor."""
-    if out is None or out is on_false:
-        result = np.where(predicate, on_true, on_false)
-        return result if out is None else _stored(result, out)
+    if out is None:
+        return np.asarray(np.where(predicate, on_true, on_false))
     if out is on_true:
         np.copyto(out, on_false, where=~predicate)
         return out
-    np.copyto(out, on_false)
+    if out is not on_false:
+        np.copyto(out, on_false)
     np.copyto(out, on_true, where=predicate)
     return out
 

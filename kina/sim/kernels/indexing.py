@@ -113,13 +113,23 @@ def scatter(
     rows, inside = _row_numbers(operand, shape, starts, chosen, windows, window_sizes)
     row_shape = tuple(operand.shape[d] for d in whole)
     row_count = prod(operand.shape[d] for d in chosen)
-    target = np.array(operand.transpose((*chosen, *whole))).reshape((row_count, *row_shape))
+    target = _filled(operand.transpose((*chosen, *whole))).reshape((row_count, *row_shape))
     parts = moved.reshape((rows.size, *row_shape))
     if not inside.all():
         rows, parts = rows[inside], parts[inside]
     _apply(target, rows, parts, attributes.get("combiner", ""), combine)
     order = np.argsort((*chosen, *whole))
     return target.reshape(tuple(operand.shape[d] for d in (*chosen, *whole))).transpose(order)
+
+
+def _filled(x: Array) -> Array:
+    """A copy of the tensor; of zeros that repeat one element it is memory that the system clears on use.
+
+    The gradient of an embedding is a large table of which a batch touches few rows.
+    """
+    if x.size and not any(x.strides) and not any(x.flat[0].tobytes()):
+        return np.zeros(x.shape, x.dtype)
+    return np.array(x)
 
 
 def _update_rows(
