@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -154,6 +155,11 @@ def axis_words(axes: Sequence[str]) -> str:
     if len(axes) == 1:
         return f"`{axes[0]}`"
     return "(" + ", ".join(f"`{axis}`" for axis in axes) + ")"
+
+
+def command(file: str, target: str, negated: bool = False) -> str:
+    """The command that asks about a tensor, dim and axis, as a shell reads it."""
+    return f"kina why {shlex.quote(file)} {shlex.quote(target)}{' --not' if negated else ''}"
 
 
 def plural(count: int, word: str) -> str:

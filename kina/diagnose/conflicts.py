@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from kina.diagnose.case import Case, Fact, axis_words, plural
+from kina.diagnose.case import Case, Fact, axis_words, command, plural
 from kina.diagnose.edits import annotated_form, sharded_text, with_priority
 from kina.diagnostics.finding import Edit, Finding, Help, Label
 from kina.frontend.ir import Annotation, Value
@@ -156,8 +156,14 @@ def _finding(case: Case, group: Sequence[Conflict], helps: tuple[Help, ...]) -> 
         helps=helps,
         proof=proof,
         rule=proof[0].rule if proof else "",
-        more=("`kina explain K201`",),
+        more=("`kina explain K201`", _question(first)),
     )
+
+
+def _question(conflict: Conflict) -> str:
+    """The command that says why the tensor does not have what it is asked for."""
+    target = f"{conflict.value.name}.{conflict.one.dim}@{conflict.one.axes[-1]}"
+    return f"`{command(conflict.value.span.file, target, negated=True)}`"
 
 
 def message(case: Case, conflict: Conflict) -> str:

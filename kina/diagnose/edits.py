@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 
 from kina.diagnostics.finding import Edit
+from kina.frontend.ast import Annotated
 from kina.frontend.ir import Annotation, Mesh
+from kina.frontend.reader import read
 from kina.source import Source, Span
 
 _PLAIN = re.compile(r"[^\s()\[\]\"|;,@:=]+")
@@ -45,6 +48,38 @@ def with_axes(note: Annotation, axes: tuple[str, ...], mesh: Mesh) -> Edit:
 def annotated_form(span: Span, annotation: str) -> Edit:
     """The edit that puts an annotation on the expression at `span`."""
     return Edit(span, f"(@ {span.text} {annotation})")
+
+
+def without_annotations(spans: Sequence[Span]) -> tuple[Edit, ...]:
+    """The edits that take annotations of one file away, and the `(@ …)` of those that then have none."""
+    gone = {(span.start, span.end) for span in spans}
+    edits = [Edit(_with_space(span), "") for span in spans]
+    for form in _annotated_forms(spans[0].source):
+        own = {(note.span.start, note.span.end) for note in form.annotations}
+        if own <= gone:
+            edits = [edit for edit in edits if not form.span.start <= edit.span.start < form.span.end]
+            edits.append(Edit(form.span, form.value.span.text))
+    return tuple(sorted(edits, key=lambda edit: edit.span.start))
+
+
+def _with_space(span: Span) -> Span:
+    """The place with the space before it."""
+    start = span.start
+    while start and span.source.text[start - 1].isspace():
+        start -= 1
+    return Span(span.source, start, span.end)
+
+
+def _annotated_forms(source: Source) -> Iterator[Annotated]:
+    """The forms `(@ value @annotation …)` of a file, outer ones first."""
+    queue: list[object] = [read(source)]
+    for node in queue:
+        if isinstance(node, Annotated):
+            yield node
+        if isinstance(node, (tuple, list)):
+            queue.extend(node)
+        elif is_dataclass(node) and not isinstance(node, (Span, Source)):
+            queue.extend(getattr(node, each.name) for each in fields(node))
 
 
 def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:

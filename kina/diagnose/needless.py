@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kina.diagnose.case import Case, plural
-from kina.diagnose.edits import apply_edits
+from kina.diagnose.edits import apply_edits, without_annotations
 from kina.diagnose.steps import STEP_RELATIONS, Place, Way, steps
-from kina.diagnostics.finding import Edit, Finding, Help, Label, ProgramError
+from kina.diagnostics.finding import Finding, Help, Label, ProgramError
 from kina.facts.axes import axes_word
 from kina.facts.names import encode
 from kina.frontend.ir import Annotation
@@ -37,6 +37,8 @@ def needless(case: Case, decisions: Decisions, redecide: Redecide) -> Iterator[F
     if len(case.program.ops) > MOST_OPS or not case.program.annotations:
         return
     groups = _by_span(_questionable(case))
+    if not groups:
+        return
     ways = list(steps(case.rows))
     for code, spans in (("K502", _idle(case, groups, ways)), ("K503", _redundant(case, groups, ways))):
         if spans and _same_without(case, decisions, spans, redecide):
@@ -44,13 +46,9 @@ def needless(case: Case, decisions: Decisions, redecide: Redecide) -> Iterator[F
 
 
 def _questionable(case: Case) -> Iterator[Annotation]:
-    """The annotations but for those that say how the program meets its surroundings: on results, and on the
-    data of a training step."""
-    program = case.program
-    trained = {program.parameters[position] for _, position in program.carries}
-    data = set(program.parameters) - trained if trained else set()
-    outside = data | set(program.results)
-    return (note for note in program.annotations if note.value not in outside)
+    """The annotations inside: those on parameters and results say how the program meets its surroundings."""
+    outside = {*case.program.parameters, *case.program.results}
+    return (note for note in case.program.annotations if note.value not in outside)
 
 
 def _by_span(notes: Iterable[Annotation]) -> dict[Span, list[Annotation]]:
@@ -81,8 +79,7 @@ def _idle(case: Case, groups: Mapping[Span, list[Annotation]], ways: list[Way]) 
 def _redundant(case: Case, groups: Mapping[Span, list[Annotation]], ways: list[Way]) -> list[Span]:
     """The splits that arrive from other annotations too: taken away one after another while that is so.
 
-    What comes with a later priority is no support: it would rank the axis otherwise. Nor does what is
-    written on an expression, to settle a conflict, speak for the parameters.
+    What comes with a later priority is no support: it would rank the axis otherwise.
     """
     splits = [note for note in case.program.annotations if note.kind == "sharded"]
     left = {span: _seeds(case, notes) for span, notes in _by_span(splits).items()}
@@ -90,16 +87,11 @@ def _redundant(case: Case, groups: Mapping[Span, list[Annotation]], ways: list[W
     if not seeds or len(left) < 2:
         return []
     ranks = {note.span: note.priority for note in splits}
-    entering = {note.span for note in splits if note.value in case.program.parameters}
     leads = _leads(case, ways)
     found: list[Span] = []
     for span in sorted(seeds, key=lambda span: (-span.start, span.file)):
         rank = groups[span][0].priority
-        others = [
-            other
-            for other in left
-            if other != span and ranks[other] <= rank and (other in entering or span not in entering)
-        ]
+        others = [other for other in left if other != span and ranks[other] <= rank]
         rest = [node for other in others for node in left[other]]
         if set(seeds[span]) <= _reached(rest, leads):
             del left[span]
@@ -151,21 +143,12 @@ def _reached(start: Iterable[_Node], leads: Mapping[_Node, list[_Node]]) -> set[
     return found
 
 
-def _without(span: Span) -> Edit:
-    """The edit that takes an annotation away with the space before it."""
-    text = span.source.text
-    start = span.start
-    while start and text[start - 1].isspace():
-        start -= 1
-    return Edit(Span(span.source, start, span.end), "")
-
-
 def _same_without(case: Case, decisions: Decisions, spans: list[Span], redecide: Redecide) -> bool:
     sources = {span.source for span in spans}
     if len(sources) != 1:
         return False
     try:
-        changed = redecide(apply_edits(sources.pop(), [_without(span) for span in spans]))
+        changed = redecide(apply_edits(sources.pop(), without_annotations(spans)))
     except ProgramError:
         return False
     return (changed.layouts, changed.pending, changed.cost_bytes) == (
@@ -194,7 +177,7 @@ def _finding(code: str, case: Case, groups: Mapping[Span, list[Annotation]], spa
         notes=(
             f"checked without: every layout and collective is the same; {plural(size, 'byte')} are annotated",
         ),
-        helps=(Help(word, tuple(_without(span) for span in spans), verified=True),),
+        helps=(Help(word, without_annotations(spans), verified=True),),
         more=(f"`kina explain {code}`",),
     )
 

@@ -127,7 +127,7 @@ def _lines(inquiry: Inquiry, decisions: Decisions, move: Move) -> Iterator[str]:
     op = _op(inquiry.program, move)
     if op is None:
         return
-    yield from _port_lines(inquiry.program, decisions, op, move.coercion)
+    yield from _port_lines(inquiry, decisions, op, move.coercion)
     chosen = [op]
     if move.step.reduction is not None:
         makers = [m for axis in move.step.axes for m in part_makers(inquiry, move.coercion.value, axis)]
@@ -137,16 +137,21 @@ def _lines(inquiry: Inquiry, decisions: Decisions, move: Move) -> Iterator[str]:
             yield from price_lines(inquiry, decisions, each, axis)
 
 
-def _port_lines(program: Program, decisions: Decisions, op: Op, coercion: Coercion) -> Iterator[str]:
+def _port_lines(inquiry: Inquiry, decisions: Decisions, op: Op, coercion: Coercion) -> Iterator[str]:
     """How each operand and result is stored, and how the op takes and leaves it."""
-    plan = decisions.plans[op.id]
+    program, plan = inquiry.program, decisions.plans[op.id]
+    name = encode(program.values[op.results[0]].name)
+    passing = {inquiry.case.axes[str(row[1])] for row in inquiry.rows("passes") if row[0] == name}
     yield f"`{op.kind}` takes and leaves:"
     sides = [("operand", *pair) for pair in zip(op.operands, plan.operands, strict=True)]
     sides += [("result", *pair) for pair in zip(op.results, plan.results, strict=True)]
     for side, value, layout in sides:
         type_ = program.type_of(value)
-        stored = type_text(type_, decisions.layouts[value], decisions.pending.get(value, ()))
-        parts = coercion.pending_before if side == coercion.side == "result" else ()
+        pending = decisions.pending.get(value, ())
+        stored = type_text(type_, decisions.layouts[value], pending)
+        parts = tuple(pair for pair in pending if pair[0] in passing)
+        if side == coercion.side == "result":
+            parts = coercion.pending_before
         used = type_text(type_, layout, parts)
         words = f"{used}, stored as {stored}" if side == "result" else f"{stored}, taken as {used}"
         words = stored if stored == used else words

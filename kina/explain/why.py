@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from kina.diagnose.case import axis_words
+from kina.diagnose.case import axis_words, command
 from kina.explain.answer import Answer, Evidence
 from kina.explain.inquiry import Inquiry, inquire, inquire_layered
 from kina.explain.names import Target
@@ -141,5 +141,5 @@ def _absent(inquiry: Inquiry, target: Target) -> Answer:
         value.span,
         str(value.type),
         notes=tuple(elsewhere),
-        more=(f"kina why {value.span.file} '{target}' --not",),
+        more=(command(value.span.file, str(target), negated=True),),
     )
