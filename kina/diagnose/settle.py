@@ -57,9 +57,7 @@ def _first_roots(solved: Solved) -> tuple[Conflict, ...]:
 
 def _settle_one(solved: Solved, roots: tuple[Conflict, ...], again: Solve) -> tuple[Solved, Finding]:
     conflict = roots[0]
-    options = [
-        (side, again(_annotated(solved, conflict, side))) for side in (conflict.one, conflict.two)
-    ]
+    options = [(side, again(_annotated(solved, conflict, side))) for side in (conflict.one, conflict.two)]
     costs = [option.decisions().cost_bytes for _, option in options]
     best = 0 if costs[0] <= costs[1] else 1
     side, other = options[best][0], options[1 - best][0]
@@ -75,9 +73,7 @@ def _annotated(solved: Solved, conflict: Conflict, side: Side) -> Program:
         for fact in solved.case.rows("conflict")
         if fact[1:] == conflict.fact[1:] and solved.case.value(fact[0]).span == conflict.value.span
     ]
-    notes = tuple(
-        Annotation(value.id, "sharded", value.span, side.dim, side.axes, lowest) for value in alike
-    )
+    notes = tuple(Annotation(value.id, "sharded", value.span, side.dim, side.axes, lowest) for value in alike)
     return replace(program, annotations=(*program.annotations, *notes))
 
 
