@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from kina.diagnostics.finding import Finding, ProgramError
-from kina.paths import rules_path
 
 if TYPE_CHECKING:
     from kina.diagnose.solved import Solved

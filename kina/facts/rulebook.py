@@ -10,7 +10,7 @@ from kina.datalog.rules import Rule, Rulebook
 
 @dataclass(frozen=True, slots=True)
 class RuleDoc:
-    """A named rule: its sentence, its place, its code if it objects, and the head relations of its clauses."""
+    """A named rule: its sentence, place, code if it objects, and the head relations of its clauses."""
 
     name: str
     doc: str

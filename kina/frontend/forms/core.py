@@ -199,7 +199,9 @@ class Form:
     def _count(self) -> str:
         needed = sum(not each.optional for each in self.parameters)
         most = len(self.parameters)
-        return f"{most} argument{'' if most == 1 else 's'}" if needed == most else f"{needed} to {most} arguments"
+        if needed < most:
+            return f"{needed} to {most} arguments"
+        return f"{most} argument{'' if most == 1 else 's'}"
 
     def _refuse(self, builder: Builder, call: Call, code: str, message: str, span: Span) -> NoReturn:
         raise builder.located(OpError(code, message, f"write {self.signature}"), span)

@@ -55,7 +55,7 @@ def broadcast_shape(types: Sequence[TensorType], name: str) -> tuple[int, ...]:
 
 
 def _no_broadcast(name: str, left: TensorType | None, right: TensorType, dim: int, rank: int) -> OpError:
-    assert left is not None  # noqa: S101 - a size other than 1 came from some operand
+    assert left is not None
     ranks = (left.rank, right.rank)
     if ranks[0] == ranks[1]:
         where = f"differ at dim {dim}"
