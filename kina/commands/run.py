@@ -194,7 +194,7 @@ def _session(
     if values["inputs"]:
         arrays = read_npz(values["inputs"])
         given = from_arrays(arrays, ports.arguments, ports.devices, values["inputs"])
-    estimate = Estimate(*_memory(module, program if values["verify"] else None))
+    estimate = Estimate(*_memory(module, program, values["verify"]))
     session = Session(
         ports,
         _executor(values["engine"], module, stack),
@@ -207,15 +207,15 @@ def _session(
     return _Prepared(session, estimate, findings)
 
 
-def _memory(module: Module, program: Program | None) -> tuple[int, int, int]:
+def _memory(module: Module, program: Program | None, verify: bool) -> tuple[int, int, int]:
     """Bytes in all devices, in each, and in the one-device run; ProgramError K707 if there is not enough."""
     from kina.plan.memory import peak_bytes
     from kina.sim.memory import available_bytes, check_memory
 
     available = available_bytes()
-    whole = check_memory(module, available)
+    whole = check_memory(module, available, program.span if program is not None else None)
     one = 0
-    if program is not None:
+    if program is not None and verify:
         one = peak_bytes(program, tuple(((),) * value.type.rank for value in program.values), ())
         if available is not None and max(one, whole) > available:
             from kina.diagnostics.finding import error

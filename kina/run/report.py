@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kina.run.session import Session, StepReport
 
 VERSION = 1
+#: So many tensors with NaN are named.
+LOST_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +102,24 @@ def _comparison(reports: Sequence[StepReport]) -> list[str]:
         )
     used = sorted({each.dtype for _, each in pairs})
     lines.append(f"tolerance: {_tolerances(used)}")
-    nans = sum(each.nans for _, each in pairs)
-    if nans:
-        lines.append(
-            f"{nans:,} {'element is' if nans == 1 else 'elements are'} NaN in both, which counts as equal"
-        )
-    return lines
+    return lines + _lost(pairs)
+
+
+def _lost(pairs: Sequence[tuple[StepReport, Difference]]) -> list[str]:
+    """What is NaN in both runs, by tensor: equal it may be, but it is nothing that anybody wants."""
+    found: dict[str, tuple[int, int]] = {}
+    for report, each in pairs:
+        if each.nans:
+            most, first = found.get(each.name, (0, report.number + 1))
+            found[each.name] = max(most, each.nans), first
+    lines = [
+        f"`{name}`: {count:,} {'element is' if count == 1 else 'elements are'} NaN in both runs, "
+        f"from step {first} on, which counts as equal"
+        for name, (count, first) in found.items()
+    ]
+    if len(lines) <= LOST_SHOWN:
+        return lines
+    return [*lines[:LOST_SHOWN], f"and {len(lines) - LOST_SHOWN} more tensors with NaN in both runs"]
 
 
 def _tolerances(dtypes: Sequence[str]) -> str:

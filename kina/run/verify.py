@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -64,7 +64,8 @@ def _worst(grid: Grid, port: RunPort, shards: Sequence[Array], whole: Array) -> 
     best = Difference(port.name, name, (), 0, 0.0, 0.0, 0.0, 0)
     allowed = _allowed(whole)
     seen: set[tuple[int, tuple[int, ...]]] = set()
-    nans = 0
+    # elements that several devices hold count once
+    nans: dict[tuple[int, ...], int] = {}
     for device, part in enumerate(shards):
         where = place(grid, port, device)
         starts = tuple(each.start for each in where)
@@ -72,16 +73,14 @@ def _worst(grid: Grid, port: RunPort, shards: Sequence[Array], whole: Array) -> 
             continue
         seen.add((id(part), starts))
         share, at, both = _share(part, whole[where], allowed)
-        nans = max(nans, both)
+        nans[starts] = max(nans.get(starts, 0), both)
         if share > best.share or (device == 0 and part.size):
             local = np.unravel_index(at, part.shape) if part.size else ()
             index = tuple(int(a) + start for a, start in zip(local, starts, strict=True))
             best = Difference(
                 port.name, name, index, device, _number(part[local]), _number(whole[index]), share, 0
             )
-    return Difference(
-        best.name, best.dtype, best.index, best.device, best.simulated, best.expected, best.share, nans
-    )
+    return replace(best, nans=sum(nans.values()))
 
 
 def _number(value: object) -> float:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from kina.diagnostics.finding import ProgramError, error
 from kina.mlir.syntax import Block, Function, Module
 from kina.sim.prepare import last_uses
+from kina.source import Span
 
 #: Ops whose results are views of their operands, and take no memory of their own.
 _VIEWS = frozenset({"broadcast_in_dim", "reshape", "slice", "reverse", "transpose", "optimization_barrier"})
@@ -68,20 +70,54 @@ def _peak(function: Function, block: Block, peaks: Mapping[str, int]) -> int:
 
 
 def available_bytes() -> int | None:
-    """Memory that the machine can still give, None if the system does not say."""
+    """Memory that the machine, and the control group, can still give; None if the system does not say.
+
+    What caches files counts as free: the system gives it up when it is asked for.
+    """
+    known = [bytes_ for bytes_ in (_machine_bytes(), _group_bytes()) if bytes_ is not None]
+    return min(known, default=None)
+
+
+def _machine_bytes() -> int | None:
+    try:
+        return _field(Path("/proc/meminfo"), "MemAvailable:") * 1024
+    except (ValueError, OSError):
+        pass  # not Linux
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):
         return None
 
 
-def check_memory(module: Module, available: int | None) -> int:
-    """The estimate for all devices together; ProgramError K707 if it is above what is available."""
+def _group_bytes(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """What the control group of a container (version 2) has left; None without a limit."""
+    try:
+        limit = int((folder / "memory.max").read_text())
+        used = int((folder / "memory.current").read_text())
+        return max(0, limit - used + _field(folder / "memory.stat", "inactive_file"))
+    except (ValueError, OSError):
+        return None
+
+
+def _field(path: Path, name: str) -> int:
+    """The number beside a name; ValueError if the file does not have it."""
+    for line in path.read_text().splitlines():
+        words = line.split()
+        if words and words[0] == name:
+            return int(words[1])
+    raise ValueError(f"no {name} in {path}")
+
+
+def check_memory(module: Module, available: int | None, span: Span | None = None) -> int:
+    """The estimate for all devices together; ProgramError K707 if it is above what is available.
+
+    The finding stands at `span`, at `main` without one.
+    """
     each = peak_bytes(module)
     whole = each * module.devices
     if available is not None and whole > available:
         message = (
             f"{module.devices} devices need about {whole:,} bytes, {each:,} each; {available:,} are free"
         )
-        raise ProgramError(error("K707", message, module.main.span))
+        raise ProgramError(error("K707", message, span or module.main.span))
     return whole

@@ -111,7 +111,7 @@ def test_nan_inputs_are_equal_and_it_is_said(program: Path, tmp_path: Path) -> N
     np.savez(tmp_path / "in.npz", a=a, ids=np.zeros(4, np.int32), p=np.ones(3, np.float32))
     done = kina_command("run", str(program), "--inputs", str(tmp_path / "in.npz"), "--verify")
     assert done.returncode == 0, done.stderr
-    assert "1 element is NaN in both, which counts as equal" in done.stdout
+    assert "`f.multiply`: 1 element is NaN in both runs, from step 1 on, which counts as equal" in done.stdout
 
 
 def test_steps_carry_parameters_and_print_numbers(tmp_path: Path) -> None:
