@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from itertools import takewhile
 from typing import Protocol
 
 from kina.diagnose.case import axis_words, command
@@ -56,10 +57,9 @@ def _answers(inquiry: Inquiry, target: Target) -> Iterator[Answer]:
     value = target.value
     lost = released(inquiry, value)
     for dim in range(value.type.rank) if target.dim is None else (target.dim,):
-        held = inquiry.held(value, dim)
-        shown = [axis for axis in held if axis == target.axis] if target.axis else list(held[-1:])
-        for axis in shown:
-            if axis not in lost:
+        stored = tuple(takewhile(lambda axis: axis not in lost, inquiry.held(value, dim)))
+        for axis in stored[-1:] if target.axis is None else stored:
+            if target.axis in (None, axis):
                 yield _is_on(inquiry, value, dim, axis)
     if target.dim is None:
         yield from _pending(inquiry, target)
