@@ -14,7 +14,8 @@ from types import MappingProxyType
 import numpy as np
 
 from kina.sim.dtypes import Array
-from kina.sim.kernels.elementwise import BINARY, UNARY, Elementwise, applied, clamp, select
+from kina.sim.kernels.elementwise import BINARY, UNARY, Elementwise, clamp, select
+from kina.sim.kernels.repeated import applied
 
 #: Ops that take `out`, and the operands that it may be.
 _PLACES: Mapping[str, tuple[Elementwise, tuple[int, ...]]] = MappingProxyType(

@@ -11,7 +11,7 @@ from kina.mlir.syntax import Function, Op
 from kina.mlir.verify import verify
 from kina.sim.dtypes import Array
 from kina.sim.kernels import KERNELS
-from kina.sim.kernels.elementwise import applied
+from kina.sim.kernels.repeated import applied
 from kina.sim.prepare import prepare
 from kina.sim.regions import prepared_attributes
 from kina.sim.run import run

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from kina.mlir.syntax import Module, Op
 from kina.mlir.verify import verify
 from kina.sim.dtypes import Array
 from kina.sim.faults import Faults
-from kina.sim.memory import check_memory, peak_bytes
+from kina.sim.memory import _group_bytes, available_bytes, check_memory, peak_bytes
 from kina.sim.run import RunOptions, run
 from kina.sim.trace import chrome_trace, summarise
 from kina.source import Source
@@ -244,6 +245,16 @@ def test_memory_estimate() -> None:
     with pytest.raises(ProgramError) as caught:
         check_memory(found, 100)
     assert caught.value.findings[0].code == "K707"
+
+
+def test_memory_that_is_left(tmp_path: Path) -> None:
+    assert _group_bytes(tmp_path) is None
+    for name, text in (("max", "1000"), ("current", "700"), ("stat", "anon 500\ninactive_file 150\n")):
+        (tmp_path / f"memory.{name}").write_text(text)
+    assert _group_bytes(tmp_path) == 450
+    (tmp_path / "memory.max").write_text("max\n")
+    assert _group_bytes(tmp_path) is None
+    assert (available_bytes() or 1) > 0
 
 
 def test_delays_see_every_step() -> None:

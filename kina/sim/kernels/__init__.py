@@ -18,7 +18,8 @@ from kina.sim.dtypes import DTYPES, Array
 from kina.sim.kernels import convolution, indexing, ordering, reduction, shaping
 from kina.sim.kernels.constants import constant
 from kina.sim.kernels.contraction import dot_general
-from kina.sim.kernels.elementwise import BINARY, UNARY, applied, clamp, compare, convert, select
+from kina.sim.kernels.elementwise import BINARY, UNARY, clamp, compare, convert, select
+from kina.sim.kernels.repeated import applied
 
 Attributes = Mapping[str, Any]
 Kernel = Callable[[Sequence[Array], Attributes], tuple[Array, ...]]

@@ -6,7 +6,7 @@ numbers by zero, conversions out of range) they are XLA's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -16,21 +16,6 @@ from kina.sim.dtypes import BF16, Array, is_float
 from kina.sim.kernels.special import erf
 
 Elementwise = Callable[..., Array]
-
-
-def applied(function: Elementwise, operands: Sequence[Array]) -> Array:
-    """The function's value, computed once along dims in which every operand repeats its elements.
-
-    Such are a broadcast scalar and an iota, as which a one-hot starts: the value repeats as they do.
-    """
-    first = operands[0]
-    if all(0 in x.strides and x.shape == first.shape for x in operands):
-        index = tuple(
-            slice(1) if size > 1 and not any(x.strides[dim] for x in operands) else slice(None)
-            for dim, size in enumerate(first.shape)
-        )
-        return np.broadcast_to(function(*(x[index] for x in operands)), first.shape)
-    return np.asarray(function(*operands))
 
 
 def _stored(value: Any, out: Array | None) -> Array:
