@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from functools import cache
 
 import pytest
 
 from kina.datalog.souffle_engine import find_souffle
 from kina.diagnostics.finding import SetupError
+
+#: A shell that starts the suite in the background has interrupts ignored, in it and in all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _NO_SOUFFLE = "Soufflé is not here"
 

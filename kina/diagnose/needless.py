@@ -46,9 +46,13 @@ def needless(case: Case, decisions: Decisions, redecide: Redecide) -> Iterator[F
 
 
 def _questionable(case: Case) -> Iterator[Annotation]:
-    """The annotations inside: those on parameters and results say how the program meets its surroundings."""
+    """The annotations inside: those on parameters and results say how the program meets its surroundings.
+
+    One with a priority of its own ranks its layout, and says so at each place where that matters.
+    """
     outside = {*case.program.parameters, *case.program.results}
-    return (note for note in case.program.annotations if note.value not in outside)
+    notes = case.program.annotations
+    return (note for note in notes if note.value not in outside and note.priority == 0)
 
 
 def _by_span(notes: Iterable[Annotation]) -> dict[Span, list[Annotation]]:

@@ -36,15 +36,20 @@ class _State:
     def can(self, step: Step) -> bool:
         """Whether the step can be made now: what leaves is last on its dim, what arrives comes next.
 
-        One device keeps a value only after it is whole over the axis: a shard is no part.
+        An axis arrives, or one device along it keeps a value, only where it splits no dim any more.
         """
-        if step.kind == "mask":
-            return not any(set(step.axes) & set(axes) for axes in self.dims)
-        if step.kind in ("all_gather", "all_to_all") and not self._ends_with(step.dim, step.axes):
-            return False
-        if step.kind in ("slice", "reduce_scatter"):
-            return self._continues(step.dim, step.axes)
-        return step.kind != "all_to_all" or self._continues(step.to, step.axes)
+        held = {axis for axes in self.dims for axis in axes}
+        match step.kind:
+            case "mask":
+                return held.isdisjoint(step.axes)
+            case "slice" | "reduce_scatter":
+                return held.isdisjoint(step.axes) and self._continues(step.dim, step.axes)
+            case "all_gather":
+                return self._ends_with(step.dim, step.axes)
+            case "all_to_all":
+                return self._ends_with(step.dim, step.axes) and self._continues(step.to, step.axes)
+            case _:
+                return True
 
     def _ends_with(self, dim: int | None, axes: tuple[str, ...]) -> bool:
         assert dim is not None
