@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from kina.diagnose.case import Case, Fact, axis_words, command, plural
 from kina.diagnose.edits import annotated_form, sharded_text, with_priority
 from kina.diagnostics.finding import Edit, Finding, Help, Label
 from kina.frontend.ir import Annotation, Value
+
+#: The number of a repeated layer in the name of a value.
+_LAYER = re.compile(r"\[\d+\]")
 
 #: Tries edits: the help if the check passes with them, and the bytes that the plan then moves.
 Trial = Callable[[str, tuple[Edit, ...]], tuple[Help, int]]
@@ -45,16 +49,18 @@ class Conflict:
 
 
 def conflicts(case: Case) -> tuple[Conflict, ...]:
-    """The roots, in the order of the program; alike ones of repeated layers are one."""
-    found: dict[tuple[object, ...], Conflict] = {}
+    """The roots, in the order of the program; alike ones of repeated layers are one.
+
+    They are told apart before anything is proved: a proof in a late layer is long.
+    """
+    found: dict[tuple[object, ...], Fact] = {}
     for fact in sorted(case.rows("conflict"), key=lambda fact: (case.value(fact[0]).id, fact[1:])):
         if fact[1] == fact[3] and str(fact[2]) > str(fact[4]):
             continue
-        conflict = _conflict(case, fact)
-        spans = tuple((note.span.start, note.span.end) for note in conflict.notes)
-        key = (conflict.value.span.start, conflict.value.span.file, *fact[1:], spans)
-        found.setdefault(key, conflict)
-    return tuple(found.values())
+        value = case.value(fact[0])
+        name = _LAYER.sub("[]", value.name)
+        found.setdefault((value.span.start, value.span.file, name, *fact[1:]), fact)
+    return tuple(_conflict(case, fact) for fact in found.values())
 
 
 def _conflict(case: Case, fact: Fact) -> Conflict:
