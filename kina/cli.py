@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 import click
 
 from kina import __version__
+from kina.commands.lazy import LazyGroup
 from kina.diagnostics.finding import ProgramError, SetupError
 from kina.output import reason, write_stderr
 
-#: Command -> the module that holds it, under its own name with blanks and dashes as underscores.
+#: Command -> where it stands; in the order of the help.
 COMMANDS = {
-    "check": "kina.commands.check",
-    "why": "kina.commands.why",
-    "explain": "kina.commands.explain",
-    "facts": "kina.commands.facts",
-    "compile": "kina.commands.compile",
-    "run": "kina.commands.run",
-    "rules": "kina.commands.rules",
-    "doctor": "kina.commands.doctor",
+    "check": "kina.commands.check:check",
+    "why": "kina.commands.why:why",
+    "explain": "kina.commands.explain:explain",
+    "facts": "kina.commands.facts:facts",
+    "compile": "kina.commands.compile:compile",
+    "run": "kina.commands.run:run",
+    "rules": "kina.commands.rules:rules",
+    "doctor": "kina.commands.doctor:doctor",
 }
 
 _EPILOG = """\b
@@ -31,22 +31,9 @@ Completion: `eval "$(_KINA_COMPLETE=bash_source kina)"` (or zsh_source, fish_sou
 """
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are imported when they are named, so that the start is quick."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = COMMANDS.get(cmd_name)
-        if module is None:
-            return None
-        command: click.Command = getattr(import_module(module), cmd_name)
-        return command
-
-
 @click.group(
     cls=LazyGroup,
+    places=COMMANDS,
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

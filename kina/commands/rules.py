@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import click
 
-from kina.output import write_stdout
-from kina.paths import rules_path
+from kina.commands.lazy import LazyGroup
+
+#: Command -> where it stands; in the order of the help.
+COMMANDS = {
+    "path": "kina.commands.rules_path:path",
+}
 
 
-@click.group()
+@click.group(cls=LazyGroup, places=COMMANDS)
 def rules() -> None:
     """The rules that decide layouts, for those who write and review them."""
-
-
-@rules.command(epilog='\b\nExample:\n  souffle -I "$(kina rules path)" -F facts -D out facts/main.dl\n')
-def path() -> int:
-    """Print the folder of the rule base."""
-    write_stdout(f"{rules_path()}\n")
-    return 0
