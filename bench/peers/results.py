@@ -1,0 +1,81 @@
+"""Results as JSON and as Markdown, with the versions and the machine that they hold for."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from bench.measure import RESULTS
+
+_PACKAGES = ("kina", "clingo", "jax", "jaxlib", "numpy")
+
+
+def versions() -> dict[str, str]:
+    """Package or tool -> version, of those that are there."""
+    from kina.datalog.souffle_engine import find_souffle
+
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    souffle = find_souffle()
+    if souffle is not None:
+        found["souffle"] = souffle.version
+    return found
+
+
+def machine_json() -> dict[str, Any]:
+    """The machine: processor, cores, memory, load. Nothing that names it."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processor": _processor(),
+        "cores": cores,
+        "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
+        "load": [round(each, 1) for each in os.getloadavg()],
+        "versions": versions(),
+    }
+
+
+def _processor() -> str:
+    """The model that /proc/cpuinfo names, where there is one."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """A table whose columns line up; the first row is its head."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def save(name: str, found: Mapping[str, Any], text: str) -> None:
+    """Print the text, and leave both as `bench/results/NAME.json` and `.md`."""
+    print(text)
+    RESULTS.mkdir(exist_ok=True)
+    out = json.dumps(found, indent=1, default=_plain)
+    (RESULTS / f"{name}.json").write_text(out + "\n", encoding="utf-8")
+    (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    raise TypeError(type(value).__name__)
