@@ -8,6 +8,8 @@ from kina.commands.lazy import LazyGroup
 
 #: Command -> where it stands; in the order of the help.
 COMMANDS = {
+    "list": "kina.commands.rules_list:list_",
+    "show": "kina.commands.rules_show:show",
     "path": "kina.commands.rules_path:path",
 }
 

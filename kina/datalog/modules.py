@@ -21,17 +21,28 @@ def load_rules(entry: Path, search: Sequence[Path]) -> Rulebook:
 
     Raises SetupError if `entry` cannot be opened, ProgramError (K8xx) for every fault in the files.
     """
-    try:
-        data = entry.read_bytes()
-    except OSError as fault:
-        raise SetupError(f"cannot read `{entry}`: {fault.strerror or fault}") from None
-    source = Source(_shown(entry, search), _decode(data, _shown(entry, search), None))
-    return _load(source, entry.parent, search, entry.resolve())
+    return _load(_opened(entry, search), entry.parent, search, entry.resolve())
+
+
+def parse_file(path: Path, search: Sequence[Path]) -> RuleFile:
+    """The syntax tree of one file, named in messages as it is where `search` is the rule path.
+
+    Raises SetupError if it cannot be opened, ProgramError if it is not text or not in the language.
+    """
+    return parse(_opened(path, search))
 
 
 def parse_text(text: str, name: str, search: Sequence[Path]) -> Rulebook:
     """The rules of a generated entry file, whose includes are looked up in the folders of `search`."""
     return _load(Source(name, text), None, search, None)
+
+
+def _opened(path: Path, search: Sequence[Path]) -> Source:
+    try:
+        data = path.read_bytes()
+    except OSError as fault:
+        raise SetupError(f"cannot read `{path}`: {fault.strerror or fault}") from None
+    return Source(_shown(path, search), _decode(data, _shown(path, search), None))
 
 
 def _load(source: Source, folder: Path | None, search: Sequence[Path], path: Path | None) -> Rulebook:

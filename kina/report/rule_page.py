@@ -16,6 +16,7 @@ from kina.datalog.syntax import (
     aggregates,
     metadata_text,
 )
+from kina.facts.entry import entry_text
 from kina.paths import rules_path
 from kina.source import Source
 
@@ -55,11 +56,13 @@ def rule_page(name: str) -> str | None:
 
 
 def _files() -> list[RuleFile]:
+    """The rule files, and an entry file with the rules that link the levels of a program."""
     folder = rules_path()
-    return [
+    files = [
         parse(Source(f"rules/{file.name}", file.read_text(encoding="utf-8")))
         for file in sorted(folder.glob("*.dl"))
     ]
+    return [*files, parse(Source("main.dl", entry_text((0, 1), True)))]
 
 
 def _rules(files: list[RuleFile]) -> Iterator[_Named]:

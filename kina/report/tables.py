@@ -64,7 +64,7 @@ def _layouts(program: Program, decisions: Decisions, every: bool, style: Style) 
         )
         groups.setdefault(key, []).append(value.name)
     rows = [(_fold(names), type_, role, given) for (_, type_, role, given), names in groups.items()]
-    out = _aligned(("tensor", "type", "", ""), rows, style)
+    out = aligned(("tensor", "type", "", ""), rows, style)
     if len(shown) < len(program.values):
         inner = _count(len(program.values) - len(shown), "value")
         out += ["", f"{inner} inside forms and library calls not shown (`--all` shows them)"]
@@ -93,7 +93,7 @@ def _collectives(program: Program, decisions: Decisions, style: Style) -> list[s
         key = (collective.kind, axes, name, str(collective.bytes), str(collective.span), reason)
         groups.setdefault(key, []).append((number, collective))
     rows = [_collective_row(program, members) for members in groups.values()]
-    return _aligned(("collectives", "", "bytes", "tensor", "at", "because"), rows, style)
+    return aligned(("collectives", "", "bytes", "tensor", "at", "because"), rows, style)
 
 
 def _collective_row(program: Program, members: Sequence[tuple[int, Collective]]) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def _fold(names: Sequence[str]) -> str:
     return f"{_INDEX.sub('[*]', names[0])} ×{len(names)}"
 
 
-def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], style: Style) -> list[str]:
+def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], style: Style) -> list[str]:
     """Columns under their heads; the last one is wrapped, or stands below where it has too little room."""
     texts = [[printable(text) for text in row] for row in rows]
     last = len(heads) - 1
@@ -126,9 +126,9 @@ def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], style: Style) 
     lead, head = (4, "") if below else (lead, heads[last])
     out = [style.paint(_joined((*heads[:last], head), used).rstrip(), "dim")]
     for row in texts:
-        lines = wrap(row[last], style.width - lead)
-        first = "" if below else lines.pop(0)
-        out.append(_joined((*row[:last], first), used))
+        lines = wrap(row[last], style.width - lead) if row[last] else []
+        first = "" if below or not lines else lines.pop(0)
+        out.append(_joined((*row[:last], first), used).rstrip())
         out += [" " * lead + line for line in lines]
     return out
 

@@ -1,0 +1,31 @@
+"""What the commands of `kina rules` share: options, and the completion of names on tab."""
+
+from __future__ import annotations
+
+import click
+
+
+def names_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """The ops, rules and relations whose name begins with what was typed."""
+    return [name for name in known_names() if name.startswith(incomplete)]
+
+
+def relation_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """The rule files and relations whose name begins with what was typed."""
+    from kina.rulebook.base import declarations, own_rules
+
+    base = own_rules()
+    files = [file.source.name.rpartition("/")[2] for file in base.files]
+    relations = [each.name for file in base.files for each in declarations(file)]
+    return [name for name in dict.fromkeys([*files, *relations]) if name.startswith(incomplete)]
+
+
+def known_names() -> list[str]:
+    """Every op, rule and relation, in this order."""
+    from kina.frontend.ops import OPS
+    from kina.rulebook.base import clauses, declarations, own_rules, rule_name
+
+    base = own_rules()
+    rules = [rule_name(clause) for file in base.files for clause in clauses(file)]
+    relations = [each.name for file in base.files for each in declarations(file)]
+    return [name for name in dict.fromkeys([*OPS, *rules, *relations]) if name]

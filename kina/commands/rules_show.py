@@ -1,0 +1,81 @@
+"""`kina rules show`."""
+
+from __future__ import annotations
+
+import click
+
+from kina.commands.options import solver_option
+from kina.commands.rules_options import known_names, names_completion
+from kina.output import write_stdout
+
+_EPILOG = """\b
+Examples:
+  kina rules show dot_general
+  kina rules show contraction.bilinear
+  kina rules show factor --format json
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("name", metavar="OP|RULE|RELATION", shell_complete=names_completion)
+@solver_option
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def show(name: str, solver: str, form: str) -> int:
+    """What the rules say of an op, or all that is known of a rule or a relation."""
+    pages = _json(name, solver) if form == "json" else _text(name, solver)
+    if not pages:
+        raise _unknown(name)
+    write_stdout(pages)
+    return 0
+
+
+def _text(name: str, solver: str) -> str:
+    """The pages of all that is called `name`, empty if nothing is."""
+    from kina.report.rule_page import rule_page
+    from kina.rulebook.base import own_rules
+    from kina.rulebook.catalogue import catalogue
+    from kina.rulebook.pages import op_page, relation_page, rule_uses
+    from kina.rulebook.usage import usages
+
+    base = own_rules()
+    pages = []
+    text = rule_page(name)
+    if text is not None:
+        pages.append(f"{text}\n{rule_uses(name, catalogue(base, solver), base.rulebook)}")
+    else:
+        entry = catalogue(base, solver).entries.get(name)
+        usage = usages(base.rulebook).get(name)
+        pages += [op_page(entry, base.rulebook)] if entry else []
+        pages += [relation_page(usage)] if usage else []
+    return "\n".join(pages)
+
+
+def _json(name: str, solver: str) -> str:
+    from kina.rulebook.as_json import op_json, relation_json, render, rule_json
+    from kina.rulebook.base import own_rules
+    from kina.rulebook.catalogue import catalogue
+    from kina.rulebook.usage import distinct, usages
+
+    base = own_rules()
+    rules = [rule for rule in distinct(base.rulebook) if rule.name == name]
+    usage = usages(base.rulebook).get(name)
+    entry = None if rules else catalogue(base, solver).entries.get(name)
+    if not (rules or usage or entry):
+        return ""
+    return render(
+        op=op_json(entry, base.rulebook) if entry else None,
+        rules=[rule_json(rule, base.rulebook) for rule in rules],
+        relation=relation_json(usage) if usage else None,
+    )
+
+
+def _unknown(name: str) -> Exception:
+    import difflib
+
+    from kina.diagnostics.finding import SetupError
+
+    near = difflib.get_close_matches(name, known_names(), n=3)
+    return SetupError(
+        f"there is no op, no rule and no relation `{name}`",
+        "near it: " + ", ".join(f"`{each}`" for each in near) if near else "",
+    )

@@ -1,0 +1,89 @@
+"""A rule base: the files of a folder in reading order, and the same rules as engines take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from kina.datalog.compiled import Compiled, compile_text
+from kina.datalog.modules import parse_file
+from kina.datalog.rules import Rulebook
+from kina.datalog.syntax import Clause, Component, Declaration, Include, RuleFile, metadata_text
+from kina.facts.entry import entry_text
+from kina.paths import rules_path
+
+#: What the rules of an op may say; `sharding.dl` declares these, and every other rule reads them.
+OP_RELATIONS = (
+    "factor",
+    "factor_within",
+    "factor_reduced",
+    "dim_whole",
+    "shape_keeping",
+    "linear_alone",
+    "linear_together",
+    "counted_once",
+)
+#: What an attribute does, by the relation that says so.
+ATTRIBUTE_RELATIONS = {
+    "attribute_guards": "guards",
+    "attribute_localised": "localised",
+    "attribute_indifferent": "does not matter",
+}
+
+
+@dataclass(frozen=True)
+class RuleBase:
+    """The rule files of `folder`, which holds a `base.dl` that includes the others."""
+
+    folder: Path
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The rules with the levels of one priority. ProgramError (K8xx) if a file is at fault."""
+        return compile_text(entry_text((0,), False), "main.dl", (self.folder,))
+
+    @property
+    def rulebook(self) -> Rulebook:
+        """The same rules with their syntax trees."""
+        return self.compiled.rulebook
+
+    @cached_property
+    def files(self) -> tuple[RuleFile, ...]:
+        """Every file in reading order, as `base.dl` includes them; one that it does not include comes last.
+
+        ProgramError (K801 to K804) if one is no rule file.
+        """
+        parsed = {path.name: parse_file(path, (self.folder,)) for path in sorted(self.folder.glob("*.dl"))}
+        base = parsed.get("base.dl")
+        order = [item.path for item in base.items if isinstance(item, Include)] if base else []
+        names = dict.fromkeys([*order, *parsed])
+        return tuple(parsed[name] for name in names if name in parsed)
+
+
+def own_rules() -> RuleBase:
+    """The rule base that Kina decides by."""
+    return RuleBase(rules_path())
+
+
+def members(file: RuleFile) -> Iterator[Declaration | Clause]:
+    """The declarations and clauses of a file, those of components too, in the order of the text."""
+    for item in file.items:
+        parts = item.items if isinstance(item, Component) else (item,)
+        yield from (part for part in parts if isinstance(part, Declaration | Clause))
+
+
+def clauses(file: RuleFile) -> Iterator[Clause]:
+    """The clauses of a file, those of components too."""
+    return (member for member in members(file) if isinstance(member, Clause))
+
+
+def declarations(file: RuleFile) -> Iterator[Declaration]:
+    """The declarations of relations of a file, those of components too."""
+    return (member for member in members(file) if isinstance(member, Declaration))
+
+
+def rule_name(clause: Clause) -> str:
+    """The name of a clause's rule, empty if it has none."""
+    return metadata_text(clause.metadata, "rule") or ""
