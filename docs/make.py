@@ -25,8 +25,8 @@ def errors_page() -> str:
         out += [f"- [{page.code}](#{page.code.lower()}): {page.title}" for page in members]
         out.append("")
     for page in pages:
-        body = page.text.split("\n", 1)[1].replace("\n## ", "\n**").strip()
-        body = body.replace("\n**Wrong", "\n**Wrong**").replace("\n**Right", "\n**Right**")
+        body = page.text.split("\n", 1)[1].strip()
+        body = body.replace("\n## Wrong\n", "\n**Wrong**\n").replace("\n## Right\n", "\n**Right**\n")
         out.append(f'<a id="{page.code.lower()}"></a>\n\n### {page.code}: {page.title}\n\n{body}\n')
     return "\n".join(out)
 

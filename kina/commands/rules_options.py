@@ -20,6 +20,13 @@ def relation_completion(_: click.Context, __: click.Parameter, incomplete: str) 
     return [name for name in dict.fromkeys([*files, *relations]) if name.startswith(incomplete)]
 
 
+def file_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """The files of the rule base whose name begins with what was typed."""
+    from kina.paths import rules_path
+
+    return sorted(file.name for file in rules_path().glob("*.dl") if file.name.startswith(incomplete))
+
+
 def known_names() -> list[str]:
     """Every op, rule and relation, in this order."""
     from kina.frontend.ops import OPS

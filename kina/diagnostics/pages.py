@@ -75,8 +75,19 @@ def all_pages() -> Iterator[Page]:
 
 
 def _sections(text: str) -> dict[str, str]:
-    parts = re.split(r"^## (.+)$", text, flags=re.M)
-    return {"": parts[0], **{name.strip(): body for name, body in zip(parts[1::2], parts[2::2], strict=True)}}
+    """The parts of a page by their headings; what looks like one inside a block is none."""
+    blocks = [match.span() for match in _BLOCK.finditer(text)]
+    headings = [
+        match
+        for match in re.finditer(r"^## (.+)$", text, re.M)
+        if not any(start < match.start() < end for start, end in blocks)
+    ]
+    ends = [*(heading.start() for heading in headings), len(text)]
+    bodies = [text[heading.end() : end] for heading, end in zip(headings, ends[1:], strict=True)]
+    return {
+        "": text[: ends[0]],
+        **{each[1].strip(): body for each, body in zip(headings, bodies, strict=True)},
+    }
 
 
 def _blocks(text: str) -> tuple[Block, ...]:

@@ -11,7 +11,7 @@ from kina.facts.names import encode
 from kina.frontend.ir import Op
 from kina.plan.decisions import Decisions
 
-#: Stands for leaving an axis unused (`no_factor` of the rules).
+#: Stands for leaving an axis unused (`idle_factor` of the rules).
 _NONE = 999
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
-from kina.datalog.compiled import Compiled, compile_text
-from kina.datalog.modules import parse_file
+from kina.datalog.compiled import Compiled, compile_text, compiled
+from kina.datalog.grammar import parse
+from kina.datalog.modules import parse_file, parse_text
 from kina.datalog.rules import Rulebook
 from kina.datalog.syntax import Clause, Component, Declaration, Include, RuleFile, metadata_text
 from kina.facts.entry import entry_text
 from kina.paths import rules_path
+from kina.source import Source
 
 #: What the rules of an op may say; `sharding.dl` declares these, and every other rule reads them.
 OP_RELATIONS = (
@@ -35,14 +37,26 @@ ATTRIBUTE_RELATIONS = {
 
 @dataclass(frozen=True)
 class RuleBase:
-    """The rule files of `folder`, which holds a `base.dl` that includes the others."""
+    """The rule files of `folder`, which holds a `base.dl` that includes the others.
+
+    With a file `alone` these are its rules and those of the files that it includes, and no others.
+    """
 
     folder: Path
+    alone: Source | None = None
 
     @cached_property
     def compiled(self) -> Compiled:
         """The rules with the levels of one priority. ProgramError (K8xx) if a file is at fault."""
-        return compile_text(entry_text((0,), False), "main.dl", (self.folder,))
+        if self.alone is not None:
+            return compiled(parse_text(self.alone.text, self.alone.name, (self.folder,)))
+        return self.with_entry(entry_text((0,), False))
+
+    def with_entry(self, entry: str) -> Compiled:
+        """The rules with the levels of the text of an entry file; a file alone has none."""
+        if self.alone is not None:
+            return self.compiled
+        return compile_text(entry, "main.dl", (self.folder,))
 
     @property
     def rulebook(self) -> Rulebook:
@@ -55,6 +69,8 @@ class RuleBase:
 
         ProgramError (K801 to K804) if one is no rule file.
         """
+        if self.alone is not None:
+            return (parse(self.alone),)
         parsed = {path.name: parse_file(path, (self.folder,)) for path in sorted(self.folder.glob("*.dl"))}
         base = parsed.get("base.dl")
         order = [item.path for item in base.items if isinstance(item, Include)] if base else []
@@ -62,6 +78,7 @@ class RuleBase:
         return tuple(parsed[name] for name in names if name in parsed)
 
 
+@cache
 def own_rules() -> RuleBase:
     """The rule base that Kina decides by."""
     return RuleBase(rules_path())

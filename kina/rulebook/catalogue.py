@@ -18,14 +18,14 @@ from kina.rulebook.instances import Instance, instances, program_of
 class AttributeRole:
     """What one attribute does to layouts, in the words of `ATTRIBUTE_RELATIONS`; no role if no rule says it.
 
-    `places` are where the rules say so, and `read` holds if a clause about the kind looks at it.
+    `places` are where the rules say so, and `readers` are the clauses about the kind that look at it.
     """
 
     name: str
     doc: str
     roles: tuple[str, ...]
     places: tuple[str, ...]
-    read: bool
+    readers: tuple[Rule, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +87,22 @@ def _entry(
     for number in numbers:
         form = form_of(evaluation, evaluation.program.ops[number])
         forms.setdefault(form, []).append(made[number])
+    rules = evaluation.rules.rulebook.rules
     firings = {firing for number in numbers for firing in evaluation.fired(number)}
-    read = frozenset(name for firing in firings for name in firing.attributes)
+    readers: dict[str, set[int]] = {}
+    for firing in firings:
+        for name in firing.attributes:
+            readers.setdefault(name, set()).add(firing.rule)
     attributes = tuple(
         AttributeRole(
             each.name,
             each.doc,
             roles.get((kind, each.name), ()),
             places.get((kind, each.name), ()),
-            each.name in read,
+            tuple(rules[number] for number in sorted(readers.get(each.name, ()))),
         )
         for each in spec.attributes
     )
-    rules = evaluation.rules.rulebook.rules
     return OpEntry(
         kind,
         spec.doc,

@@ -1,4 +1,4 @@
-"""Each lint notices what it is for; the schema and the documentation that rule files carry."""
+"""Rules that Soufflé drops; the schema and the documentation that rule files carry."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kina.datalog.grammar import parse
-from kina.datalog.lints import lint_files, lost_rules
+from kina.datalog.lints import lost_rules
 from kina.datalog.modules import parse_text
 from kina.datalog.souffle_engine import find_souffle
 from kina.facts.dump import dump
@@ -17,7 +16,6 @@ from kina.facts.schema import load_schema
 from kina.frontend.form import form
 from kina.frontend.reader import load, read
 from kina.paths import rules_path
-from kina.source import Source
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,43 +29,6 @@ def test_merged_rules_are_noticed() -> None:
         "a.two",
     )
     assert lost_rules(install, parse_text(text, "a.dl", ())) == ()
-
-
-GOOD = """/// Holds if `x` is even.
-@[says = "{x}"]
-.decl p(x: number)
-/// Zero is.
-@[rule = "a.zero"]
-p(x) :- x = 0.
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "part"),
-    [
-        ('@[rule = "a.zero"]\n', "", "has no `@[rule]`"),
-        ("a.zero", "b.zero", "name of its file"),
-        ("a.zero", "a.Zero", "kebab-case"),
-        ("a.zero", "zero", "kebab-case"),
-        ("/// Zero is.\n", "", "has no sentence"),
-        ("Holds if", "True if", "does not begin"),
-        ("`x` is", "x is", "does not name `x`"),
-        ("{x}", "{y}", "which is no column"),
-        ("x = 0.", 'x = 0.\n/// Too.\n@[rule = "a.zero"]\np(x) :- x = 2.', "is the name of a.dl:6:1 too"),
-        ("@[rule", '@[code = "K999"]\n@[rule', "has no page"),
-        ("@[rule", '@[code = "999"]\n@[rule', "K and three digits"),
-        ("/// Holds", "//\n" * 300 + "/// Holds", "lines"),
-    ],
-)
-def test_each_lint_notices(old: str, new: str, part: str) -> None:
-    assert lint_files((parse(Source("a.dl", GOOD)),), {"K101"}) == ()
-    objections = lint_files((parse(Source("a.dl", GOOD.replace(old, new))),), {"K101"})
-    assert part in "\n".join(objections)
-
-
-def test_file_names_are_unique() -> None:
-    files = tuple(parse(Source(name, "")) for name in ("one/a.dl", "two/a.dl"))
-    assert "has the same name" in lint_files(files, ())[0]
 
 
 def test_rules_are_documented_by_name() -> None:

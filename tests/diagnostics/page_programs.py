@@ -11,8 +11,12 @@ from kina.mlir.verify import verify
 from kina.paths import rules_path
 from kina.pipeline import Options, build, check
 from kina.report.lock import compare
+from kina.rulebook.base import RuleBase
+from kina.rulebook.lint import lint
 from kina.source import Source
 
+#: The first code of `kina rules lint`: what it objects to does not keep rules from running.
+FIRST_LINT = "K840"
 #: Families whose mistakes are found before the rules run.
 EARLY = frozenset("014")
 
@@ -26,6 +30,10 @@ def findings_of(page: Page, blocks: tuple[Block, ...]) -> tuple[Finding, ...]:
             return checked(blocks[0].text, "cost" if page.code == "K203" else "error")
         case ["kina", "lock"]:
             return _locked(*(block.text for block in blocks))
+        case ["prolog"] if page.code >= FIRST_LINT:
+            return _linted(blocks[0].text, None)
+        case ["prolog", "markdown"]:
+            return _linted(*(block.text for block in blocks))
         case ["prolog"]:
             return _rules(blocks[0].text)
         case ["mlir"]:
@@ -63,6 +71,13 @@ def _rules(text: str) -> tuple[Finding, ...]:
     except ProgramError as problem:
         return problem.findings
     return ()
+
+
+def _linted(text: str, tests: str | None) -> tuple[Finding, ...]:
+    """What the lint says of a file alone, and of the tests beside it if there are any."""
+    base = RuleBase(rules_path(), Source("page.dl", text))
+    beside = None if tests is None else lambda _: Source("page.test.md", tests)
+    return lint(base, solver="clingo", beside=beside)
 
 
 def _module(text: str) -> tuple[Finding, ...]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
-from tests.rulebook.outcome import message
-from tests.rulebook.sections import files, sections_of
+from kina.paths import rules_path
+from kina.rulebook.sections import files, sections_of
+from kina.source import Source
+from tests.rulebook.checked import message
 
 
 def accept() -> list[str]:
@@ -13,10 +15,10 @@ def accept() -> list[str]:
     if os.environ.get("CI"):
         raise SystemExit("messages are not accepted in CI")
     changed = []
-    for file in files():
+    for file in files(rules_path()):
         text = file.read_text(encoding="utf-8")
         # From the end, so that the places of those before stay true.
-        for section in reversed(list(sections_of(file))):
+        for section in reversed(list(sections_of(Source(str(file), text)))):
             for trial in reversed(section.trials):
                 if trial.message is None or message(trial.text) == trial.message.text:
                     continue

@@ -10,10 +10,12 @@ import pytest
 
 from kina.facts.entry import entry_text
 from kina.paths import rules_path
-from tests.rulebook.outcome import Outcome, Outcomes, checked, message
-from tests.rulebook.sections import PURPOSES, Section, Trial, files, sections, sections_of
+from kina.rulebook.outcome import Outcome, Outcomes
+from kina.rulebook.sections import PURPOSES, Section, Trial, files, sections, sections_of
+from kina.source import Source
+from tests.rulebook.checked import checked, message
 
-SECTIONS = list(sections())
+SECTIONS = list(sections(rules_path()))
 TRIALS = [
     pytest.param(section, trial, id=f"{section.name} {number}")
     for section in SECTIONS
@@ -51,9 +53,9 @@ def test_every_rule_has_a_section() -> None:
     assert len(tested) == len(set(tested))
 
 
-@pytest.mark.parametrize("file", files(), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", files(rules_path()), ids=lambda file: file.name)
 def test_a_file_has_its_form(file: Path) -> None:
-    found = list(sections_of(file))
+    found = list(sections_of(Source(str(file), file.read_text(encoding="utf-8"))))
     stem = file.name.removesuffix(".test.md")
     assert (rules_path() / f"{stem}.dl").is_file()
     assert file.read_text(encoding="utf-8").startswith(f"# {stem}.dl\n")

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kina.datalog.engine import solve
-from kina.datalog.joins import Scope, compile_body, instances, named_wildcards
+from kina.datalog.joins import compile_body, instances, named_wildcards
 from kina.datalog.rules import Relation, Rule, Rulebook
+from kina.datalog.scope import Scope
 from kina.datalog.tables import Row, Tables
-from kina.diagnose.solved import rules_of
-from kina.diagnostics.concise import render_concise
 from kina.diagnostics.finding import ProgramError
 from kina.facts.dump import Facts, dump
-from kina.pipeline import Options, Result, build, check
+from kina.pipeline import Options, build
+from kina.rulebook.base import RuleBase, own_rules
 from kina.source import Source
 
 #: What belongs to one program, and not to the mesh.
@@ -54,8 +54,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class Outcomes:
-    """The outcomes of many programs, found when the first of their kind is asked for."""
+    """The outcomes of many programs under a rule base, found when the first of their kind is asked for."""
 
+    base: RuleBase = field(default_factory=own_rules)
+    solver: str = "clingo"
     facts: dict[str, Facts] = field(default_factory=dict)
     found: dict[str, Outcome] = field(default_factory=dict)
 
@@ -64,18 +66,26 @@ class Outcomes:
         if text not in self.found:
             kind = _kind(self._facts(text))
             alike = [each for each in dict.fromkeys([text, *texts]) if self._is(each, kind)]
-            programs = [self._facts(each) for each in alike]
-            self.found.update(zip(alike, _solved(rules_of(kind[0]), programs), strict=True))
+            try:
+                solved = self._solved(kind[0], [self._facts(each) for each in alike])
+            except _MixedError:
+                alike = [text]
+                solved = [self._alone(text)]
+            self.found.update(zip(alike, solved, strict=True))
         return self.found[text]
+
+    def _alone(self, text: str) -> Outcome:
+        """What the rules derive from one program that is evaluated by itself."""
+        return self.with_more(text, "", ())
 
     def with_more(self, text: str, rules: str, more: Iterable[tuple[str, Row]]) -> Outcome:
         """Everything that follows from the program `text`, `more` tuples of inputs and some more `rules`."""
         facts = self._facts(text)
-        rulebook = rules_of(f"{facts.entry}\n{rules}")
-        given = {name: list(rows) for name, rows in facts.relations.items()}
+        rulebook = self.base.with_entry(f"{facts.entry}\n{rules}").rulebook
+        given = {table.name: list(facts.relations.get(table.name, [])) for table in rulebook.inputs}
         for name, row in more:
             given[name].append(row)
-        return Outcome(rulebook, Tables({**given, **_derived(rulebook, given)}))
+        return Outcome(rulebook, Tables({**given, **self._derived(rulebook, given)}))
 
     def _is(self, text: str, kind: tuple[str, tuple[object, ...]]) -> bool:
         """Whether a program is of a kind; one with mistakes fails when it is asked for, and no other does."""
@@ -95,6 +105,29 @@ class Outcomes:
             self.facts[text] = replace(facts, relations={**facts.relations, "value_weight": weights})
         return self.facts[text]
 
+    def _solved(self, entry: str, programs: Sequence[Facts]) -> list[Outcome]:
+        """The outcomes of programs of one kind."""
+        rulebook = self.base.with_entry(entry).rulebook
+        together: dict[str, dict[Row, None]] = {relation.name: {} for relation in rulebook.inputs}
+        for number, facts in enumerate(programs):
+            for name in together:
+                rows, relation = facts.relations.get(name, []), rulebook.relations[name]
+                together[name].update(dict.fromkeys(_numbered(relation, row, number) for row in rows))
+        given = {name: list(rows) for name, rows in together.items()}
+        parts: list[dict[str, list[Row]]] = [{} for _ in programs]
+        everything: dict[str, Sequence[Row]] = {**given, **self._derived(rulebook, given)}
+        for name, tuples in everything.items():
+            for row in tuples:
+                of, own = _apart(rulebook.relations[name], row)
+                for part in parts if of is None else [parts[of]]:
+                    part.setdefault(name, []).append(own)
+        return [Outcome(rulebook, Tables(part)) for part in parts]
+
+    def _derived(self, rulebook: Rulebook, given: Mapping[str, Sequence[Row]]) -> Mapping[str, Sequence[Row]]:
+        """The tuples of all relations that are no inputs."""
+        wanted = [name for name, relation in rulebook.relations.items() if not relation.is_input]
+        return solve(self.solver, rulebook, given, wanted).relations
+
 
 def _kind(facts: Facts) -> tuple[str, tuple[object, ...]]:
     """What programs of one run have in common: priorities, and the lists of mesh axes that can occur."""
@@ -102,34 +135,13 @@ def _kind(facts: Facts) -> tuple[str, tuple[object, ...]]:
     return facts.entry, tuple(tuple(sorted(facts.relations[name])) for name in names)
 
 
-def _solved(rulebook: Rulebook, programs: Sequence[Facts]) -> list[Outcome]:
-    """The outcomes of programs of one kind."""
-    together: dict[str, dict[Row, None]] = {relation.name: {} for relation in rulebook.inputs}
-    for number, facts in enumerate(programs):
-        for name, rows in facts.relations.items():
-            relation = rulebook.relations[name]
-            together[name].update(dict.fromkeys(_numbered(relation, row, number) for row in rows))
-    given = {name: list(rows) for name, rows in together.items()}
-    found = _derived(rulebook, given)
-    parts: list[dict[str, list[Row]]] = [{} for _ in programs]
-    everything: dict[str, Sequence[Row]] = {**given, **found}
-    for name, tuples in everything.items():
-        for row in tuples:
-            of, own = _apart(rulebook.relations[name], row)
-            for part in parts if of is None else [parts[of]]:
-                part.setdefault(name, []).append(own)
-    return [Outcome(rulebook, Tables(part)) for part in parts]
-
-
-def _derived(rulebook: Rulebook, given: Mapping[str, Sequence[Row]]) -> Mapping[str, Sequence[Row]]:
-    """The tuples of all relations that are no inputs."""
-    wanted = [name for name, relation in rulebook.relations.items() if not relation.is_input]
-    return solve("clingo", rulebook, given, wanted).relations
-
-
 def _numbered(relation: Relation, row: Row, number: int) -> Row:
     columns = zip(relation.columns, row, strict=True)
     return tuple(f"{number} {value}" if column.type in _OWN else value for column, value in columns)
+
+
+class _MixedError(Exception):
+    """A tuple is about two programs: they cannot be evaluated in one run."""
 
 
 def _apart(relation: Relation, row: Row) -> tuple[int | None, Row]:
@@ -138,18 +150,9 @@ def _apart(relation: Relation, row: Row) -> tuple[int | None, Row]:
     own: list[str | int] = []
     for column, value in zip(relation.columns, row, strict=True):
         if column.type in _OWN:
-            prefix, value = str(value).split(" ", 1)
-            assert number in (None, int(prefix)), f"{relation.name} mixes two programs"
-            number = int(prefix)
+            prefix, blank, name = str(value).partition(" ")
+            if not blank or not prefix.isdecimal() or number not in (None, int(prefix)):
+                raise _MixedError
+            number, value = int(prefix), name
         own.append(value)
     return number, tuple(own)
-
-
-def checked(text: str) -> Result:
-    """What `kina check` says of the program `text`."""
-    return check(Source("case.kina", text), Options(solver="clingo"))
-
-
-def message(text: str) -> str:
-    """The findings about the program `text`, a line for each."""
-    return render_concise(checked(text).findings)

@@ -1,0 +1,120 @@
+"""`kina rules lint`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kina.commands.options import solver_option
+from kina.commands.rules_options import file_completion
+from kina.output import write_stdout
+
+if TYPE_CHECKING:
+    from kina.datalog.syntax import RuleFile
+    from kina.diagnostics.finding import Finding
+    from kina.rulebook.base import RuleBase
+    from kina.source import Source
+
+_EPILOG = """\b
+Examples:
+  kina rules lint                       the rule base, with the tests beside it
+  kina rules lint layout.dl --no-tests  one of its files, without its tests
+  kina rules lint --format github       for the log of a workflow
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=file_completion)
+@solver_option
+@click.option("--tests/--no-tests", default=True, show_default=True, help="Run the tests beside the files.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "concise", "json", "sarif", "github"]),
+    default="text",
+    show_default=True,
+    help="Text goes to stderr; the others to stdout.",
+)
+@click.option("--width", type=click.IntRange(40, 1000), help="Columns of text; the terminal's by default.")
+def lint(files: tuple[str, ...], solver: str, tests: bool, form: str, width: int | None) -> int:
+    """Say what is wrong with rule files beside what keeps them from running. Exit 1 if anything is."""
+    from kina.diagnostics.finding import ProgramError
+    from kina.progress import progress
+
+    with progress() as say:
+        say("reading rules")
+        try:
+            names, findings = _findings(files, solver, tests)
+        except ProgramError as problem:
+            names, findings = [*files], problem.findings
+    _show(names, findings, form, width)
+    return 1 if any(finding.severity != "note" for finding in findings) else 0
+
+
+def _findings(files: Sequence[str], solver: str, tests: bool) -> tuple[list[str], Sequence[Finding]]:
+    """The names of the files that were looked at, and what is wrong with them."""
+    from kina.rulebook.base import own_rules
+    from kina.rulebook.lint import lint as find
+
+    base = own_rules()
+    chosen = _chosen(base, files) if files else None
+    names = [file.source.name for file in (chosen or base.files)]
+    return names, find(base, chosen, solver, _beside(base) if tests else None)
+
+
+def _chosen(base: RuleBase, files: Sequence[str]) -> list[RuleFile]:
+    """The files of the rule base that are named. Raises SetupError if one is none of it."""
+    from kina.diagnostics.finding import SetupError
+
+    known = {file.source.name.rpartition("/")[2]: file for file in base.files}
+    found = []
+    for name in files:
+        path = Path(name)
+        own = path.parent == Path() or path.resolve().parent == base.folder.resolve()
+        if not own or path.name not in known:
+            raise SetupError(f"`{name}` is no file of the rule base", "`kina rules path` names its folder")
+        found.append(known[path.name])
+    return found
+
+
+def _beside(base: RuleBase) -> Callable[[str], Source | None]:
+    """Gives the text of the tests beside a rule file of the base."""
+    from kina.source import Source
+
+    def beside(name: str) -> Source | None:
+        test = name.removesuffix(".dl") + ".test.md"
+        path = base.folder / Path(test).name
+        return Source(test, path.read_text(encoding="utf-8")) if path.is_file() else None
+
+    return beside
+
+
+def _show(names: Sequence[str], findings: Sequence[Finding], form: str, width: int | None) -> None:
+    match form:
+        case "text":
+            from kina.commands.show import show_findings
+
+            if findings:
+                show_findings(findings, width=width)
+            else:
+                write_stdout(f"{len(names)} rule files, nothing to say\n")
+        case "json":
+            from kina.report.as_json import findings_json
+            from kina.rulebook.as_json import render
+
+            write_stdout(render(ok=not findings, files=[*names], findings=findings_json(findings)))
+        case "sarif":
+            from kina.diagnostics.sarif import render_sarif
+
+            write_stdout(render_sarif(findings))
+        case "github":
+            from kina.diagnostics.github import render_github
+
+            write_stdout(render_github(findings))
+        case _:
+            from kina.diagnostics.concise import render_concise
+
+            write_stdout(render_concise(findings))
