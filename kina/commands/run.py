@@ -6,27 +6,20 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kina.commands.options import conflict_option, options_from, program_options, solver_option
+from kina.commands.options import conflict_option, program_options, solver_option
+from kina.commands.run_options import place_options, xla_options
+from kina.commands.run_prepare import Prepared, prepare
 from kina.commands.show import show_findings
 from kina.diagnostics.finding import Finding, ProgramError, SetupError
 from kina.output import write_stdout
-from kina.pipeline import check, open_source
-from kina.progress import progress
 
 if TYPE_CHECKING:
-    from kina.frontend.ir import Program
-    from kina.mlir.syntax import Module
-    from kina.run.report import Estimate
-    from kina.run.session import Execute, Session, StepReport
-    from kina.source import Source
-
-_NO_FINDINGS: tuple[Finding, ...] = ()
+    from kina.run.session import Session, StepReport
 
 _EPILOG = """\b
 Examples:
@@ -34,6 +27,8 @@ Examples:
   kina run train.kina --steps 3 --seed 1
   kina run model.mlir --inputs in.npz --outputs out.npz
   kina run model.kina --trace trace.json        for chrome://tracing or Perfetto
+  kina run model.kina --engine xla              on the devices that jax sees
+  kina run model.kina --engine xla --coordinator host0:9000 --processes 2 --process 0
 """
 
 
@@ -55,17 +50,19 @@ Examples:
     show_default=True,
     help="What executes the module.",
 )
+@place_options
 @click.option("--trace", metavar="F.json", type=click.Path(), help="Write Chrome trace events.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @solver_option
 @program_options
 @conflict_option
 def run(file: str, **values: Any) -> int:
-    """Run a program, or a module that was compiled before, on a simulated mesh."""
+    """Run a program, or a module that was compiled before, on a simulated mesh or on the devices of XLA."""
+    xla_options(values)
     _check_places(values["outputs"], values["trace"])
     with ExitStack() as stack:
         try:
-            prepared = _prepare(file, values, stack)
+            prepared = prepare(file, values, stack)
             return _carried_out(file, prepared, values)
         except ProgramError as problem:
             return _failed(file, problem.findings, values["form"])
@@ -83,7 +80,7 @@ def _check_places(*paths: str | None) -> None:
             )
 
 
-def _carried_out(file: str, prepared: _Prepared, values: dict[str, Any]) -> int:
+def _carried_out(file: str, prepared: Prepared, values: dict[str, Any]) -> int:
     """Run, write and report; the exit code."""
     from kina.run import report
 
@@ -103,13 +100,6 @@ def _carried_out(file: str, prepared: _Prepared, values: dict[str, Any]) -> int:
     return 1 if wrong else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    session: Session
-    estimate: Estimate
-    findings: tuple[Finding, ...]
-
-
 def _failed(file: str, findings: Sequence[Finding], form: str) -> int:
     """Print findings of a program that was not run to its end."""
     if form == "text":
@@ -123,123 +113,6 @@ def _failed(file: str, findings: Sequence[Finding], form: str) -> int:
         json.dumps({"version": 1, "ok": False, "file": file, "findings": findings_json(findings)}) + "\n"
     )
     return 1
-
-
-def _prepare(file: str, values: dict[str, Any], stack: ExitStack) -> _Prepared:
-    """The session of a run, up to its first step. ProgramError if the program is at fault."""
-    from kina.mlir.reader import read_module
-    from kina.mlir.verify import verify
-    from kina.source import Source
-
-    with progress() as say:
-        say(f"{file}: read")
-        source = open_source(file)
-        if _is_module(source):
-            program, findings = None, _NO_FINDINGS
-            _refuse_for_module(values)
-            text = source
-        else:
-            result = check(source, options_from(values), lambda stage: say(f"{file}: {stage}"))
-            if not result.ok:
-                raise ProgramError(*result.findings)
-            assert result.program is not None
-            assert result.decisions is not None
-            from kina.mlir.emit import emit
-
-            program, findings = result.program, result.findings
-            say(f"{file}: emit")
-            text = Source(f"{source.name}.mlir", emit(program, result.decisions))
-        module = read_module(text)
-        verify(module)
-        say(f"{file}: compile")
-        return _session(module, program, findings, values, stack)
-
-
-def _is_module(source: Source) -> bool:
-    return source.name.endswith(".mlir") or (
-        source.name == "<stdin>" and source.text.lstrip().startswith("module")
-    )
-
-
-def _refuse_for_module(values: dict[str, Any]) -> None:
-    if values["verify"]:
-        raise SetupError(
-            "`--verify` compares with a program, and a module does not hold the one it was compiled from",
-            "run the `.kina` file",
-        )
-    for name in ("mesh", "entry"):
-        if values[name]:
-            raise SetupError(f"`--{name}` is about programs, and a module is compiled already")
-
-
-def _session(
-    module: Module,
-    program: Program | None,
-    findings: tuple[Finding, ...],
-    values: dict[str, Any],
-    stack: ExitStack,
-) -> _Prepared:
-    from kina.run.inputs import Draw, from_arrays, read_npz
-    from kina.run.ports import signature
-    from kina.run.report import Estimate
-    from kina.run.session import Session
-
-    if values["devices"] not in (None, module.devices):
-        raise SetupError(
-            f"`--devices {values['devices']}` contradicts the mesh, which has {module.devices} devices"
-        )
-    spans = {value.name: value.span for value in program.values} if program is not None else None
-    ports = signature(module, spans)
-    given = None
-    if values["inputs"]:
-        arrays = read_npz(values["inputs"])
-        given = from_arrays(arrays, ports.arguments, ports.devices, values["inputs"])
-    estimate = Estimate(*_memory(module, program, values["verify"]))
-    session = Session(
-        ports,
-        _executor(values["engine"], module, stack),
-        Draw(values["seed"]),
-        values["steps"],
-        given,
-        program if values["verify"] else None,
-        bool(values["trace"]),
-    )
-    return _Prepared(session, estimate, findings)
-
-
-def _memory(module: Module, program: Program | None, verify: bool) -> tuple[int, int, int]:
-    """Bytes in all devices, in each, and in the one-device run; ProgramError K707 if there is not enough."""
-    from kina.plan.memory import peak_bytes
-    from kina.sim.memory import available_bytes, check_memory
-
-    available = available_bytes()
-    whole = check_memory(module, available, program.span if program is not None else None)
-    one = 0
-    if program is not None and verify:
-        one = peak_bytes(program, tuple(((),) * value.type.rank for value in program.values), ())
-        if available is not None and max(one, whole) > available:
-            from kina.diagnostics.finding import error
-
-            raise ProgramError(
-                error(
-                    "K707",
-                    f"the one-device run needs about {one:,} bytes; {available:,} are free",
-                    program.span,
-                )
-            )
-    return whole, whole // module.devices, one
-
-
-def _executor(engine: str, module: Module, stack: ExitStack) -> Execute:
-    """What executes the module; what it holds open is closed with `stack`."""
-    if engine == "sim":
-        from kina.run.session import simulated
-        from kina.sim.prepare import prepare
-
-        return simulated(prepare(module))
-    from kina.run.xla import executor
-
-    return stack.enter_context(executor(module))
 
 
 def _run(session: Session, with_text: bool) -> None:

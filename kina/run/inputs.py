@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -49,9 +51,14 @@ class Draw:
         return values.astype(dtype, copy=False)
 
 
-def read_npz(path: str) -> dict[str, Array]:
-    """The arrays of a file by name. SetupError if it cannot be opened or is no `.npz` file."""
+def read_npz(path: str, in_parts: bool = False) -> dict[str, Array]:
+    """The arrays of a file by name; `in_parts` leaves them in the file, where slices are read from.
+
+    SetupError if it cannot be opened or is no `.npz` file.
+    """
     try:
+        if in_parts:
+            return _mapped(Path(path))
         with np.load(Path(path), allow_pickle=False) as data:
             if not isinstance(data, np.lib.npyio.NpzFile):
                 raise SetupError(f"`{path}` is no `.npz` file", "`numpy.savez` writes one")
@@ -62,22 +69,55 @@ def read_npz(path: str) -> dict[str, Array]:
         raise SetupError(f"`{path}` is no `.npz` file of plain arrays: {problem}") from problem
 
 
+def _mapped(path: Path) -> dict[str, Array]:
+    """The arrays of an `.npz` file, mapped from it; those that are compressed are read."""
+    found: dict[str, Array] = {}
+    with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+        for info in archive.infolist():
+            if info.compress_type != zipfile.ZIP_STORED:
+                with archive.open(info) as member:
+                    array = np.lib.format.read_array(member, allow_pickle=False)
+            else:
+                array = _mapped_member(path, file, info.header_offset)
+            found[info.filename.removesuffix(".npy")] = array
+    return found
+
+
+def _mapped_member(path: Path, file: IO[bytes], start: int) -> Array:
+    """The array of a stored member whose header begins at `start`."""
+    file.seek(start)
+    # the lengths of the name and of the extra field end the fixed part of the header
+    name, extra = struct.unpack("<26xHH", file.read(30))
+    file.seek(start + 30 + name + extra)
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError("objects are no numbers")
+    if not np.prod(shape):
+        return np.zeros(shape, dtype)
+    return np.memmap(path, dtype, "r", file.tell(), shape, "F" if fortran else "C")
+
+
 def from_arrays(
-    arrays: Mapping[str, Array], ports: Sequence[RunPort], devices: int, file: str
-) -> list[Array | list[Array]]:
-    """For each argument its whole tensor, or one array per device if `NAME@0`, `NAME@1`, … are given.
+    arrays: Mapping[str, Array], ports: Sequence[RunPort], devices: Sequence[int], file: str
+) -> list[Array | Mapping[int, Array]]:
+    """For each argument its whole tensor, or an array for each of `devices` if `NAME@0`, … are given.
 
     ProgramError K701 that lists every argument whose array is missing or has another shape or dtype.
     """
     findings: list[Finding] = []
     used: set[str] = set()
-    found: list[Array | list[Array]] = []
+    found: list[Array | Mapping[int, Array]] = []
+    parts = _parts(arrays)
     for port in ports:
-        if f"{port.name}@0" in arrays:
-            names = [f"{port.name}@{device}" for device in range(devices)]
-            used.update(names)
+        if port.name in parts:
+            used.update(parts[port.name])
             shape = port.type.shape
-            found.append([_taken(arrays, name, port, shape, file, findings) for name in names])
+            names = {device: f"{port.name}@{device}" for device in devices}
+            found.append(
+                {device: _taken(arrays, name, port, shape, file, findings) for device, name in names.items()}
+            )
             continue
         name = port.name if port.name in arrays else port.name.rpartition(".")[2]
         used.add(name)
@@ -92,6 +132,16 @@ def from_arrays(
         )
     if findings:
         raise ProgramError(*findings)
+    return found
+
+
+def _parts(arrays: Mapping[str, Array]) -> dict[str, list[str]]:
+    """Name of a tensor -> the names of its parts, `NAME@DEVICE`."""
+    found: dict[str, list[str]] = {}
+    for full in arrays:
+        name, at, device = full.rpartition("@")
+        if at and device.isdecimal():
+            found.setdefault(name, []).append(full)
     return found
 
 

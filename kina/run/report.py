@@ -39,7 +39,19 @@ def head(file: str, session: Session, estimate: Estimate) -> str:
     ]
     if estimate.one:
         lines.append(f"one-device run   {size_text(estimate.one)}")
+    lines += _where(session)
     return "\n".join(lines) + "\n"
+
+
+def _where(session: Session) -> list[str]:
+    """Which devices run the module, if they are not simulated."""
+    engine, platform = session.executor.engine
+    if engine == "sim":
+        return []
+    process, processes = session.executor.process
+    numbers = ", ".join(map(str, session.executor.devices))
+    shared = f"; process {process} of {processes} has {numbers}" if processes > 1 else ""
+    return [f"run by XLA       {session.signature.devices} devices of platform `{platform}`{shared}"]
 
 
 def step_line(report: StepReport, steps: int) -> str:
@@ -166,6 +178,13 @@ def as_json(file: str, session: Session, estimate: Estimate, found: Sequence[Fin
         "mesh": [{"axis": axis.name, "size": axis.size} for axis in session.signature.grid.mesh.axes],
         "memory_bytes": estimate.whole,
         "memory_bytes_per_device": estimate.each,
+        "engine": {
+            "name": session.executor.engine[0],
+            "platform": session.executor.engine[1] or None,
+            "devices": list(session.executor.devices),
+            "process": session.executor.process[0],
+            "processes": session.executor.process[1],
+        },
         "results": [
             {
                 "name": port.name,

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 
 from kina.diagnostics.finding import Finding
 from kina.frontend.ir import Program
+from kina.run.executor import Executor, Input, Kept
 from kina.run.inputs import Draw
 from kina.run.ports import Signature
-from kina.run.shards import assemble, same_layout, shard
+from kina.run.shards import assemble, completed, same_layout, shard
 from kina.run.verify import Difference, compare, findings
 from kina.sim.dtypes import Array
-from kina.sim.prepare import Prepared
-from kina.sim.run import RunOptions, run
 from kina.sim.trace import Event, Usage, summarise
-
-
-@dataclass(frozen=True, slots=True)
-class Executed:
-    """`outputs[device]` are the results there; `seconds` are those of the run alone, if they are known."""
-
-    outputs: Sequence[Sequence[Array]]
-    events: tuple[Event, ...] = ()
-    seconds: float | None = None
-
-
-#: Runs the module on the devices' inputs.
-Execute = Callable[[list[list[Array]]], Executed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,78 +36,79 @@ class Session:
     """
 
     signature: Signature
-    execute: Execute
+    executor: Executor
     draw: Draw
     steps: int
-    given: Sequence[Array | list[Array]] | None = None
+    given: Sequence[Array | Mapping[int, Array]] | None = None
     program: Program | None = None
     keep_events: bool = False
     reports: list[StepReport] = field(default_factory=list)
     usages: list[tuple[float, tuple[Usage, ...]]] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    outputs: Sequence[Sequence[Array]] = ()
 
     def run(self, said: Callable[[StepReport], None]) -> None:
-        """All steps; `said` is told of each when it is done."""
+        """All steps; `said` is told of each when it is done. Ends with the first that differs anywhere."""
         for number in range(self.steps):
             report = self._step(number)
             self.reports.append(report)
             said(report)
-            if report.findings:
+            if self.program is not None and not self.executor.agreed(not report.findings):
                 return
 
     def _step(self, number: int) -> StepReport:
-        wholes, rows = self._inputs(number)
-        expected: Sequence[Array] | None = None
+        wholes: list[Array] = []
+        inputs: Iterator[Input] | list[Input] = self._inputs(number, wholes)
+        expected: Sequence[Array] = ()
         if self.program is not None:
             from kina.sim.reference import run_program
 
+            inputs = list(inputs)
             expected = run_program(self.program, wholes).outputs
-        del wholes
-        # the last step's results that are not carried are dropped before the next one needs memory
-        self.outputs = ()
-        start = perf_counter()
-        executed = self.execute(rows)
-        seconds = perf_counter() - start if executed.seconds is None else executed.seconds
-        outputs = self.outputs = executed.outputs
+            wholes.clear()
+        executed = self.executor.run(inputs)
         self._count(executed.events)
-        grid, ports = self.signature.grid, self.signature.results
         differences: list[Difference] = []
         found: list[Finding] = []
-        if expected is not None:
-            differences = compare(grid, ports, outputs, expected)
+        if self.program is not None:
+            ports = self.signature.results
+            differences = compare(self.signature.grid, ports, self._held, expected)
             found = findings(differences, ports, number)
-        return StepReport(number, seconds, self._numbers(), tuple(differences), tuple(found))
+        return StepReport(number, executed.seconds, self._numbers(), tuple(differences), tuple(found))
 
-    def _inputs(self, step: int) -> tuple[list[Array], list[list[Array]]]:
-        """Whole inputs, if they are to be compared, and the inputs of each device."""
-        wholes: list[Array] = []
-        rows: list[list[Array]] = [[] for _ in range(self.signature.devices)]
-        for index, port in enumerate(self.signature.arguments):
-            shards, whole = self._input(step, index)
-            if self.program is not None:
-                wholes.append(assemble(self.signature.grid, port, shards) if whole is None else whole)
-            for row, part in zip(rows, shards, strict=True):
-                row.append(part)
-        return wholes, rows
+    def _inputs(self, step: int, wholes: list[Array]) -> Iterator[Input]:
+        """The inputs in order; `wholes` gets each as a whole tensor if steps are compared with one device."""
+        for index in range(len(self.signature.arguments)):
+            yield self._input(step, index, wholes)
 
-    def _input(self, step: int, index: int) -> tuple[Sequence[Array], Array | None]:
+    def _input(self, step: int, index: int, wholes: list[Array]) -> Input:
         port, grid = self.signature.arguments[index], self.signature.grid
         carried = self.signature.carries.get(index) if step else None
+        keeps = carried is not None and same_layout(self.signature.results[carried], port)
+        given = self.given[index] if self.given is not None and carried is None else None
         if carried is not None:
-            result = self.signature.results[carried]
-            shards = [row[carried] for row in self.outputs]
-            if same_layout(result, port):
-                return shards, None
-            whole = assemble(grid, result, shards)
-        elif self.given is not None:
-            given = self.given[index]
-            if isinstance(given, list):
-                return given, None
-            whole = given
+            if keeps and self.program is None:
+                return Kept(carried)
+            whole = assemble(grid, self.signature.results[carried], self.executor.gathered(carried))
+        elif isinstance(given, Mapping):
+            if self.program is not None:
+                wholes.append(assemble(grid, port, [given[device] for device in range(len(grid.places))]))
+            return [given[device] for device in self.executor.devices]
         else:
-            whole = self.draw.whole(port, step, index)
-        return shard(grid, port, whole, self.draw.generator(step, -1 - index & 0xFFFF)), whole
+            whole = self.draw.whole(port, step, index) if given is None else given
+        if self.program is not None:
+            wholes.append(whole)
+        if carried is not None and keeps:
+            return Kept(carried)
+        rng = self.draw.generator(step, -1 - index & 0xFFFF)
+        return shard(grid, port, whole, rng, self.executor.devices)
+
+    def _held(self, result: int) -> tuple[Sequence[int], Sequence[Array]]:
+        """Devices, and what they hold of a result of the last step, pending parts completed."""
+        port = self.signature.results[result]
+        if not port.pending:
+            return self.executor.devices, self.executor.parts(result)
+        shards = completed(self.signature.grid, port.pending, self.executor.gathered(result))
+        return range(len(shards)), shards
 
     def _count(self, events: tuple[Event, ...]) -> None:
         if events:
@@ -135,8 +121,8 @@ class Session:
         found = []
         for index, port in enumerate(self.signature.results):
             if not port.shape:
-                whole = assemble(self.signature.grid, port, [row[index] for row in self.outputs])
-                found.append((port.name, float(whole)))
+                _, shards = self._held(index)
+                found.append((port.name, float(shards[0])))
         return tuple(found)
 
     def usage(self) -> tuple[Usage, ...]:
@@ -164,13 +150,3 @@ def total_usage(usages: Sequence[tuple[float, tuple[Usage, ...]]]) -> tuple[Usag
                 known.waiting_share + share,
             )
     return tuple(found[kind] for kind in sorted(found))
-
-
-def simulated(prepared: Prepared) -> Execute:
-    """Execution on the simulated mesh, with an event for each op on each device."""
-
-    def execute(rows: list[list[Array]]) -> Executed:
-        result = run(prepared, rows, RunOptions(trace=True))
-        return Executed(result.outputs, result.events)
-
-    return execute

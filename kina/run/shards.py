@@ -23,20 +23,31 @@ def place(grid: Grid, port: RunPort, device: int) -> tuple[slice, ...]:
     return tuple(found)
 
 
-def shard(grid: Grid, port: RunPort, whole: Array, rng: np.random.Generator) -> list[Array]:
-    """One array per device. Devices that hold the same share one; parts of a pending value are drawn."""
+def shard(
+    grid: Grid,
+    port: RunPort,
+    whole: Array,
+    rng: np.random.Generator,
+    devices: Sequence[int] | None = None,
+) -> list[Array]:
+    """One array for each of the devices, by default for all of the mesh.
+
+    Devices that hold the same share one; parts of a pending value are drawn, the same ones for any `devices`.
+    """
+    devices = range(len(grid.places)) if devices is None else devices
     if port.pending:
         parts = split_pending(whole, grid, port.pending, rng)
-        keys = [
-            tuple(grid.places[device][axis] for axis, _ in port.pending) for device in range(len(grid.places))
-        ]
         return [
-            np.ascontiguousarray(parts[keys[device]][place(grid, port, device)])
-            for device in range(len(grid.places))
+            np.ascontiguousarray(
+                parts[tuple([grid.places[device][axis] for axis, _ in port.pending])][
+                    place(grid, port, device)
+                ]
+            )
+            for device in devices
         ]
     known: dict[tuple[int, ...], Array] = {}
     shards = []
-    for device in range(len(grid.places)):
+    for device in devices:
         where = place(grid, port, device)
         key = tuple(part.start for part in where)
         if key not in known:
@@ -128,4 +139,4 @@ def assemble(grid: Grid, port: RunPort, shards: Sequence[Array]) -> Array:
 
 def same_layout(one: RunPort, two: RunPort) -> bool:
     """Whether shards of one port are shards of the other."""
-    return one.layout == two.layout and not one.pending and not two.pending
+    return (one.layout, one.pending) == (two.layout, two.pending)

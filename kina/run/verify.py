@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -11,7 +11,7 @@ import numpy as np
 from kina.diagnostics.finding import Finding, error
 from kina.mlir.grid import Grid
 from kina.run.ports import RunPort
-from kina.run.shards import completed, place
+from kina.run.shards import place
 from kina.sim.dtypes import Array, dtype_name, is_float
 
 #: How far an element may be off, as a share of the largest magnitude in its tensor (and of FLOOR, if that
@@ -45,28 +45,31 @@ class Difference:
         return abs(self.simulated - self.expected)
 
 
-def compare(
-    grid: Grid, ports: Sequence[RunPort], outputs: Sequence[Sequence[Array]], expected: Sequence[Array]
-) -> list[Difference]:
-    """The worst difference of each result; `outputs[device]` are the results there.
+#: Position of a result -> devices, and what each holds of it, pending parts completed.
+Held = Callable[[int], tuple[Sequence[int], Sequence[Array]]]
 
-    Every device's shard is compared, so that copies which disagree are found; pending parts are completed.
+
+def compare(grid: Grid, ports: Sequence[RunPort], held: Held, expected: Sequence[Array]) -> list[Difference]:
+    """The worst difference of each result, on the devices that `held` names.
+
+    The shard of each of them is compared, so that copies which disagree are found.
     """
-    found = []
-    for index, (port, whole) in enumerate(zip(ports, expected, strict=True)):
-        shards = completed(grid, port.pending, [row[index] for row in outputs])
-        found.append(_worst(grid, port, shards, whole))
-    return found
+    return [
+        _worst(grid, port, held(index), whole)
+        for index, (port, whole) in enumerate(zip(ports, expected, strict=True))
+    ]
 
 
-def _worst(grid: Grid, port: RunPort, shards: Sequence[Array], whole: Array) -> Difference:
+def _worst(
+    grid: Grid, port: RunPort, held: tuple[Sequence[int], Sequence[Array]], whole: Array
+) -> Difference:
     name = dtype_name(whole.dtype)
-    best = Difference(port.name, name, (), 0, 0.0, 0.0, 0.0, 0)
+    best = Difference(port.name, name, (), held[0][0], 0.0, 0.0, 0.0, 0)
     allowed = _allowed(whole)
     seen: set[tuple[int, tuple[int, ...]]] = set()
     # elements that several devices hold count once
     nans: dict[tuple[int, ...], int] = {}
-    for device, part in enumerate(shards):
+    for device, part in zip(*held, strict=True):
         where = place(grid, port, device)
         starts = tuple(each.start for each in where)
         if (id(part), starts) in seen:
@@ -74,7 +77,7 @@ def _worst(grid: Grid, port: RunPort, shards: Sequence[Array], whole: Array) -> 
         seen.add((id(part), starts))
         share, at, both = _share(part, whole[where], allowed)
         nans[starts] = max(nans.get(starts, 0), both)
-        if share > best.share or (device == 0 and part.size):
+        if share > best.share or (device == held[0][0] and part.size):
             local = np.unravel_index(at, part.shape) if part.size else ()
             index = tuple(int(a) + start for a, start in zip(local, starts, strict=True))
             best = Difference(

@@ -1,87 +1,181 @@
-"""Execution in XLA, by a child process that compiles once and is asked for each step."""
+"""Execution in XLA, by a child process that compiles once and keeps its results on the devices."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-
-import numpy as np
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from io import BufferedReader
+from typing import IO
 
 from kina.diagnostics.finding import SetupError
 from kina.mlir.syntax import Module
-from kina.run.session import Execute, Executed
-from kina.sim.dtypes import DTYPES, Array
+from kina.run.executor import Executed, Input, Kept
+from kina.run.ports import RunPort, Signature
+from kina.run.shards import place
+from kina.run.wire import Message, receive, send
+from kina.sim.dtypes import Array
+
+#: Seconds that a child has to take its leave of the other processes.
+_LEAVE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class XlaOptions:
+    """Which devices to use: those of a platform of jax, "auto" being jax's choice, and in which processes.
+
+    `coordinator` is the address of process 0, "auto" if jax knows its cluster, None for a single process.
+    """
+
+    platform: str = "auto"
+    coordinator: str | None = None
+    processes: int | None = None
+    process: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Xla:
+    """A child that has compiled a module, as an `Executor`."""
+
+    child: subprocess.Popen[bytes]
+    log: IO[bytes]
+    signature: Signature
+    platform: str
+    devices: tuple[int, ...]
+    process: tuple[int, int]
+
+    @property
+    def engine(self) -> tuple[str, str]:
+        return "xla", self.platform
+
+    def run(self, inputs: Iterable[Input]) -> Executed:
+        for index, each in enumerate(inputs):
+            if isinstance(each, Kept):
+                self._ask({"do": "keep", "argument": index, "result": each.result})
+            else:
+                self._put(index, each)
+        return Executed(float(self._ask({"do": "run"})[0]["seconds"]))
+
+    def _put(self, index: int, parts: Sequence[Array]) -> None:
+        """Send an argument part by part; those that several devices hold are sent once."""
+        different = {id(part): part for part in parts}
+        order = list(different)
+        places = [order.index(id(part)) for part in parts]
+        self._ask({"do": "put", "argument": index, "parts": places}, list(different.values()))
+
+    def parts(self, result: int) -> Sequence[Array]:
+        port = self.signature.results[result]
+        alike = _alike(self.signature, port, self.devices)
+        message, arrays = self._ask({"do": "fetch", "result": result, "alike": alike})
+        return [arrays[number] for number in message["parts"]]
+
+    def gathered(self, result: int) -> Sequence[Array]:
+        if self.process[1] == 1:
+            return self.parts(result)
+        everywhere = range(self.signature.devices)
+        alike = _alike(self.signature, self.signature.results[result], everywhere)
+        firsts = [alike.index(number) for number in range(len(set(alike)))]
+        _, arrays = self._ask({"do": "gather", "result": result, "devices": firsts})
+        return [arrays[number] for number in alike]
+
+    def agreed(self, fine: bool) -> bool:
+        return fine if self.process[1] == 1 else bool(self._ask({"do": "agree", "fine": fine})[0]["fine"])
+
+    def _ask(self, question: Message, arrays: Sequence[Array] = ()) -> tuple[Message, list[Array]]:
+        return _asked(self.child, self.log, question, arrays)
+
+
+def _alike(signature: Signature, port: RunPort, devices: Sequence[int]) -> list[int]:
+    """For each device a number, the same for those that hold the same part of a tensor, counted from 0."""
+    grid, numbers = signature.grid, dict[object, int]()
+    pending = [axis for axis, _ in port.pending]
+    found = []
+    for device in devices:
+        starts = tuple(part.start for part in place(grid, port, device))
+        key = starts, tuple(grid.places[device][axis] for axis in pending), None if port.known else device
+        found.append(numbers.setdefault(key, len(numbers)))
+    return found
+
+
+def _asked(
+    child: subprocess.Popen[bytes], log: IO[bytes], question: Message, arrays: Sequence[Array] = ()
+) -> tuple[Message, list[Array]]:
+    """The child's answer; SetupError with what it says is wrong, or the end of its log if it has ended."""
+    assert child.stdin is not None
+    assert isinstance(child.stdout, BufferedReader)
+    with suppress(OSError):
+        send(child.stdin, question, arrays)
+    answer = receive(child.stdout)
+    if answer is None:
+        child.wait()
+        log.seek(0)
+        said = log.read().decode("utf-8", "replace").strip().splitlines()
+        raise SetupError(
+            f"XLA does not run the module: {said[-1][:300] if said else 'its process ended'}",
+            "`--engine sim` says more about what is wrong with a module",
+        )
+    if "error" in answer[0]:
+        raise SetupError(answer[0]["error"], answer[0].get("help") or "")
+    return answer
 
 
 @contextmanager
-def executor(module: Module) -> Iterator[Execute]:
-    """A function that runs the module on the devices' inputs; the child ends with the context.
+def executor(module: Module, signature: Signature, options: XlaOptions) -> Iterator[Xla]:
+    """What runs the module on the devices that jax sees; the child ends with the context.
 
-    Raises SetupError if jax is not installed, or if XLA refuses the module or aborts.
+    Raises SetupError if jax is not installed, if there are too few devices, if other processes do not come,
+    or if XLA refuses the module or aborts.
     """
     if importlib.util.find_spec("jaxlib") is None or importlib.util.find_spec("jax") is None:
         raise SetupError("`--engine xla` needs jax, which is not installed", "pip install 'kina[xla]'")
-    with tempfile.TemporaryDirectory(prefix="kina-xla-") as name:
-        folder = Path(name)
-        (folder / "module.mlir").write_text(module.source.text, encoding="utf-8")
-        with (folder / "log").open("w+", encoding="utf-8", errors="replace") as log:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "kina.run.xla_child", str(folder)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-            try:
-                _answer(child, folder)
-                yield lambda rows: _step(child, folder, module, rows)
-            finally:
-                child.kill()
-                child.communicate()
-
-
-def _answer(child: subprocess.Popen[str], folder: Path) -> str:
-    """The child's next line; SetupError with the end of its log if it has none."""
-    assert child.stdout is not None
-    line = child.stdout.readline().strip()
-    if line:
-        return line
-    child.wait()
-    said = (folder / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    raise SetupError(
-        f"XLA does not run the module: {said[-1][:300] if said else 'its process ended'}",
-        "`--engine sim` says more about what is wrong with a module",
-    )
-
-
-def _step(
-    child: subprocess.Popen[str], folder: Path, module: Module, rows: Sequence[Sequence[Array]]
-) -> Executed:
-    named = {f"{device}.{index}": x for device, row in enumerate(rows) for index, x in enumerate(row)}
-    np.savez(folder / "inputs.npz", **named)  # type: ignore[arg-type]
-    assert child.stdin is not None
-    try:
-        child.stdin.write("run\n")
-        child.stdin.flush()
-    except BrokenPipeError:
-        _answer(child, folder)
-    seconds = float(_answer(child, folder))
-    types = module.main.result_types
-    with np.load(folder / "outputs.npz", allow_pickle=False) as data:
-        outputs = tuple(
-            tuple(
-                _typed(data[f"{device}.{index}"], DTYPES[type_.dtype]).reshape(type_.shape)
-                for index, type_ in enumerate(types)
-            )
-            for device in range(module.devices)
+    with tempfile.TemporaryFile() as log:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "kina.run.xla_child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=_environment(options),
         )
-    return Executed(outputs, (), seconds)
+        try:
+            sizes = [axis.size for axis in signature.grid.mesh.axes]
+            start = {"module": module.source.text, "mesh": sizes, **asdict(options)}
+            said, _ = _asked(child, log, start)
+            yield Xla(child, log, signature, said["platform"], tuple(said["devices"]), tuple(said["process"]))
+            _leave(child)
+        finally:
+            _end(child)
 
 
-def _typed(array: Array, dtype: np.dtype[np.generic]) -> Array:
-    return array.view(dtype) if array.dtype.kind == "V" else array
+def _environment(options: XlaOptions) -> dict[str, str]:
+    """The child's environment; how many CPU devices there are is for the child to say."""
+    flags = re.sub(r"--xla_force_host_platform_device_count=\S*", "", os.environ.get("XLA_FLAGS", ""))
+    found = {**os.environ, "XLA_FLAGS": flags, "JAX_ENABLE_X64": "1"}
+    found["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    if options.platform == "cpu":
+        found["JAX_PLATFORMS"] = "cpu"
+    return found
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kill a child that still runs; in any case leave nothing of it."""
+    child.kill()
+    child.wait()
+    for stream in (child.stdin, child.stdout):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
+
+
+def _leave(child: subprocess.Popen[bytes]) -> None:
+    """Let the child end by itself: in several processes they wait for each other."""
+    assert child.stdin is not None
+    with suppress(OSError):
+        child.stdin.close()
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(_LEAVE)

@@ -1,99 +1,202 @@
-"""Executes a module in XLA on CPU devices, in a process of its own: some modules abort the process.
+"""Executes a module on the devices that jax sees, in a process of its own: some modules abort the process.
 
-`python -m kina.run.xla_child FOLDER` compiles FOLDER/module.mlir and says `ready`. For each line that it
-reads it takes FOLDER/inputs.npz (arrays `DEVICE.INDEX`), runs, writes FOLDER/outputs.npz, and says how many
-seconds the run took.
+`python -m kina.run.xla_child` reads messages of `kina.run.wire` from the standard input: the module first,
+then what to do. Arguments and results are one array for each device, in the order of the mesh; results stay
+on the devices until the next ones take their place.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
-from pathlib import Path
+from dataclasses import dataclass, field
+from io import BufferedReader
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from kina.sim.dtypes import BF16
-
-_COUNT = re.compile(r"mhlo\.num_partitions = (\d+)")
+from kina.run.wire import Message, receive, send
+from kina.run.xla_devices import RefusedError, begin
+from kina.sim.dtypes import Array
 
 
 def main() -> None:
-    """Serve runs until the standard input ends."""
-    folder = Path(sys.argv[1])
-    text = (folder / "module.mlir").read_text(encoding="utf-8")
-    found = _COUNT.search(text)
-    count = int(found[1]) if found else 1
-    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={count}"
-    os.environ["JAX_ENABLE_X64"] = "1"
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    loaded, devices = compiled(text, count)
-    _say("ready")
-    for _ in sys.stdin:
-        rows = _inputs(folder / "inputs.npz", count)
-        start = perf_counter()
-        outputs = _executed(loaded, devices, rows)
-        seconds = perf_counter() - start
-        np.savez(
-            folder / "outputs.npz",
-            **{f"{device}.{index}": x for device, row in enumerate(outputs) for index, x in enumerate(row)},
-        )
-        _say(f"{seconds:.6f}")
+    """Serve until the standard input ends; what is wrong is the last answer."""
+    assert isinstance(sys.stdin.buffer, BufferedReader)
+    # libraries print to the standard output, which is for answers alone
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    try:
+        served: Served | None = None
+        while (asked := receive(sys.stdin.buffer)) is not None:
+            message, arrays = asked
+            if served is None:
+                served = started(message)
+                send(answers, served.introduction())
+            else:
+                send(answers, *served.answer(message, arrays))
+    except RefusedError as problem:
+        send(answers, {"error": str(problem), "help": problem.help})
+        os._exit(1)
+    except Exception as problem:  # whatever XLA raises is about the module
+        said = (str(problem).strip() or type(problem).__name__).splitlines()[0][:300]
+        help_ = "`--engine sim` says more about what is wrong with a module"
+        send(answers, {"error": f"XLA does not run the module: {said}", "help": help_})
+        # without the farewell to other processes, which may wait for this one
+        os._exit(1)
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+def started(message: Message) -> Served:
+    """The module compiled for the devices of its mesh."""
+    keys = ("mesh", "platform", "coordinator", "processes", "process")
+    devices = begin(*(message[key] for key in keys))
+    return Served(compiled(message["module"], devices), devices)
 
 
-def compiled(text: str, count: int) -> tuple[Any, list[Any]]:
-    """What XLA makes of a module, and the devices that it runs on."""
-    import jax
-    from jax._src.interpreters import mlir
+def compiled(text: str, devices: list[Any]) -> Any:
+    """What XLA makes of a module whose device `i` is `devices[i]`."""
+    from jax.interpreters import mlir
     from jaxlib import xla_client
     from jaxlib.mlir import ir
 
     options = xla_client.CompileOptions()
-    options.num_partitions, options.num_replicas = count, 1
-    options.executable_build_options.num_partitions = count
+    options.num_partitions, options.num_replicas = len(devices), 1
+    options.executable_build_options.num_partitions = len(devices)
     options.executable_build_options.use_spmd_partitioning = True
-    options.device_assignment = xla_client.DeviceAssignment.create(np.arange(count).reshape(1, count))
-    devices = list(jax.devices()[:count])
+    ids = np.array([[device.id for device in devices]])
+    options.device_assignment = xla_client.DeviceAssignment.create(ids)
     with mlir.make_ir_context():
         module = ir.Module.parse(text)
-        loaded = devices[0].client.compile_and_load(module, xla_client.DeviceList(tuple(devices)), options)
-    return loaded, devices
+        return devices[0].client.compile_and_load(module, xla_client.DeviceList(tuple(devices)), options)
 
 
-def _inputs(path: Path, count: int) -> list[list[Any]]:
-    with np.load(path, allow_pickle=False) as data:
-        each = len(data.files) // count
-        rows = [[data[f"{device}.{index}"] for index in range(each)] for device in range(count)]
-    # NumPy writes types that it does not know as bare bytes
-    return [[x.view(BF16) if x.dtype == np.dtype("V2") else x for x in row] for row in rows]
+@dataclass(slots=True)
+class Served:
+    """A compiled module, the arguments of the next run, and the results of the last one by device."""
+
+    loaded: Any
+    devices: list[Any]
+    arguments: dict[int, Any] = field(default_factory=dict)
+    results: list[dict[int, Any]] = field(default_factory=list)
+
+    @property
+    def here(self) -> list[int]:
+        """The devices of this process."""
+        import jax
+
+        return [n for n, device in enumerate(self.devices) if device.process_index == jax.process_index()]
+
+    def introduction(self) -> Message:
+        import jax
+
+        process = [jax.process_index(), jax.process_count()]
+        return {"platform": self.devices[0].platform, "devices": self.here, "process": process}
+
+    def answer(self, message: Message, arrays: list[Array]) -> tuple[Message, list[Array]]:
+        match message["do"]:
+            case "put":
+                self.arguments[message["argument"]] = self._placed([arrays[n] for n in message["parts"]])
+            case "keep":
+                parts = self.results[message["result"]]
+                self.arguments[message["argument"]] = self._joined([parts[device] for device in self.here])
+            case "run":
+                return {"seconds": self._run()}, []
+            case "fetch":
+                return self._fetched(self.results[message["result"]], message["alike"])
+            case "gather":
+                parts = self.results[message["result"]]
+                return {}, [self._gathered(parts, device) for device in message["devices"]]
+            case "agree":
+                return {"fine": self._agreed(message["fine"])}, []
+        return {}, []
+
+    def _placed(self, parts: list[Array]) -> Any:
+        import jax
+
+        devices = [self.devices[number] for number in self.here]
+        return self._joined(
+            [jax.device_put(part, device) for part, device in zip(parts, devices, strict=True)]
+        )
+
+    def _sharding(self, *axes: str) -> Any:
+        import jax
+
+        mesh = jax.sharding.Mesh(np.array(self.devices), ("device",))
+        spec: Any = jax.sharding.PartitionSpec
+        return jax.sharding.NamedSharding(mesh, spec(*axes))
+
+    def _joined(self, parts: list[Any]) -> Any:
+        """One array for jax whose part on each device is what the module sees there."""
+        import jax
+
+        return jax.make_array_from_single_device_arrays(parts[0].shape, self._sharding(), parts)
+
+    def _run(self) -> float:
+        arguments = [self.arguments[index] for index in sorted(self.arguments)]
+        self.arguments.clear()
+        self.results.clear()
+        numbers = {device.id: number for number, device in enumerate(self.devices)}
+        start = perf_counter()
+        arrays = self.loaded.execute_sharded(arguments).disassemble_into_single_device_arrays()
+        for parts in arrays:
+            for part in parts:
+                part.block_until_ready()
+        seconds = perf_counter() - start
+        for parts in arrays:
+            self.results.append({numbers[next(iter(part.devices())).id]: part for part in parts})
+        return seconds
+
+    def _fetched(self, parts: dict[int, Any], alike: list[int]) -> tuple[Message, list[Array]]:
+        """The part of each device; those with one number that agree in every bit are sent once."""
+        arrays: list[Array] = []
+        known: dict[int, list[int]] = {}
+        places = []
+        for device, number in zip(self.here, alike, strict=True):
+            array = np.asarray(parts[device])
+            same = (at for at in known.get(number, ()) if _same_bits(array, arrays[at]))
+            at = next(same, len(arrays))
+            if at == len(arrays):
+                arrays.append(array)
+                known.setdefault(number, []).append(at)
+            places.append(at)
+        return {"parts": places}, arrays
+
+    def _gathered(self, parts: dict[int, Any], device: int) -> Array:
+        """The part of a device, which may be in another process; each device sees this one part only."""
+        import jax
+
+        given = [parts[number][None] for number in self.here]
+        shape = (len(self.devices), *given[0].shape[1:])
+        joined = jax.make_array_from_single_device_arrays(shape, self._sharding("device"), given)
+        found = jax.jit(_one_part, out_shardings=self._sharding())(joined, device).addressable_shards[0].data
+        return np.asarray(found).view(np.dtype(given[0].dtype))
+
+    def _agreed(self, fine: bool) -> bool:
+        import jax
+        import jax.numpy as jnp
+
+        given = [jax.device_put(np.array([fine]), self.devices[number]) for number in self.here]
+        shape, sharding = (len(self.devices),), self._sharding("device")
+        joined = jax.make_array_from_single_device_arrays(shape, sharding, given)
+        return bool(jax.jit(jnp.all, out_shardings=self._sharding())(joined).addressable_shards[0].data)
 
 
-def placed(devices: list[Any], rows: list[list[Any]]) -> list[Any]:
-    """One array over all devices for each argument; `rows` holds the parts of each device."""
+def _same_bits(one: Array, two: Array) -> bool:
+    return np.array_equal(one.reshape(-1).view(np.uint8), two.reshape(-1).view(np.uint8))
+
+
+def _one_part(joined: Any, number: Any) -> Any:
+    """The bits of one row of an array that has a row on each device: the sum of it and of zeros elsewhere."""
     import jax
+    import jax.numpy as jnp
 
-    mesh = jax.sharding.Mesh(np.array(devices), ("device",))
-    whole: Any = jax.sharding.PartitionSpec
-    everywhere = jax.sharding.NamedSharding(mesh, whole())
-    arguments = []
-    for index in range(len(rows[0])):
-        parts = [jax.device_put(rows[number][index], device) for number, device in enumerate(devices)]
-        arguments.append(jax.make_array_from_single_device_arrays(parts[0].shape, everywhere, parts))
-    return arguments
-
-
-def _executed(loaded: Any, devices: list[Any], rows: list[list[Any]]) -> list[list[Any]]:
-    arguments = placed(devices, rows)
-    results = loaded.execute_sharded(arguments).disassemble_into_single_device_arrays()
-    return [[np.asarray(result[number]) for result in results] for number in range(len(devices))]
+    if joined.dtype == bool:
+        raw = joined.astype(jnp.uint8)
+    else:
+        raw = jax.lax.bitcast_convert_type(joined, jnp.dtype(f"uint{8 * joined.dtype.itemsize}"))
+    wanted = jax.lax.broadcasted_iota(jnp.int32, raw.shape, 0) == number
+    return jnp.sum(jnp.where(wanted, raw, jnp.zeros((), raw.dtype)), 0, raw.dtype)
 
 
 if __name__ == "__main__":

@@ -108,16 +108,17 @@ def _field(path: Path, name: str) -> int:
     raise ValueError(f"no {name} in {path}")
 
 
-def check_memory(module: Module, available: int | None, span: Span | None = None) -> int:
-    """The estimate for all devices together; ProgramError K707 if it is above what is available.
+def check_memory(
+    module: Module, available: int | None, span: Span | None = None, hosted: int | None = None
+) -> int:
+    """The estimate for all devices together; ProgramError K707 if there is not enough for them.
 
-    The finding stands at `span`, at `main` without one.
+    `hosted` devices, by default all, share what is available. The finding stands at `span`, at `main` without
+    one.
     """
     each = peak_bytes(module)
-    whole = each * module.devices
-    if available is not None and whole > available:
-        message = (
-            f"{module.devices} devices need about {whole:,} bytes, {each:,} each; {available:,} are free"
-        )
+    count = module.devices if hosted is None else hosted
+    if available is not None and each * count > available:
+        message = f"{count} devices need about {each * count:,} bytes, {each:,} each; {available:,} are free"
         raise ProgramError(error("K707", message, span or module.main.span))
-    return whole
+    return each * module.devices

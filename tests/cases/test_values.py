@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -17,10 +18,11 @@ import pytest
 
 from kina.mlir.grid import Grid
 from kina.pipeline import Options
+from kina.run.executor import Simulated
 from kina.run.inputs import Draw, from_arrays
 from kina.run.outputs import arrays
 from kina.run.ports import RunPort, signature
-from kina.run.session import Session, simulated
+from kina.run.session import Session
 from kina.sim.dtypes import DTYPES, Array
 from kina.sim.prepare import prepare
 from tests.cases.test_cases import PROGRAMS
@@ -52,14 +54,14 @@ def numbers(words: str, shape: tuple[int, ...], dtype: str) -> Array:
     return np.resize(np.array(values), shape).astype(DTYPES[dtype])
 
 
-def given(text: str, ports: tuple[RunPort, ...], grid: Grid) -> list[Array | list[Array]]:
+def given(text: str, ports: tuple[RunPort, ...], grid: Grid) -> list[Array | Mapping[int, Array]]:
     shapes = {port.name.rpartition(".")[2]: port for port in ports}
     named = {
         name: numbers(words, shapes[name].shape, shapes[name].type.dtype)
         for kind, name, _, words in _LINE.findall(text)
         if kind == "input"
     }
-    return from_arrays(named, ports, len(grid.places), "the comment lines")
+    return from_arrays(named, ports, range(len(grid.places)), "the comment lines")
 
 
 @pytest.mark.parametrize("path", VALUED, ids=lambda path: path.stem)
@@ -68,7 +70,7 @@ def test_a_case_has_its_values(path: Path) -> None:
     ports = signature(made.module)
     session = Session(
         ports,
-        simulated(prepare(made.module)),
+        Simulated(prepare(made.module)),
         Draw(0),
         1,
         given(text, ports.arguments, ports.grid),

@@ -11,9 +11,10 @@ from kina.mlir.syntax import Module
 from kina.mlir.verify import verify
 from kina.pipeline import Options, check
 from kina.plan.decisions import Decisions
+from kina.run.executor import Simulated
 from kina.run.inputs import Draw
 from kina.run.ports import signature
-from kina.run.session import Session, simulated
+from kina.run.session import Session
 from kina.sim.prepare import prepare
 from kina.source import Source
 
@@ -41,8 +42,9 @@ def compiled(text: str, options: Options | None = None, name: str = "t.kina") ->
 
 def session(made: Compiled, seed: int = 0, steps: int = 1) -> Session:
     """A run whose steps are compared with one device."""
-    execute = simulated(prepare(made.module))
-    return Session(signature(made.module), execute, Draw(seed), steps, None, made.program)
+    return Session(
+        signature(made.module), Simulated(prepare(made.module)), Draw(seed), steps, None, made.program
+    )
 
 
 def differences(made: Compiled, seed: int = 0, steps: int = 1) -> list[str]:

@@ -14,7 +14,7 @@ from kina.plan.decisions import Layout, Pending
 from kina.run.inputs import Draw
 from kina.run.ports import RunPort
 from kina.run.shards import assemble, shard
-from kina.run.verify import compare, findings
+from kina.run.verify import Held, compare, findings
 from kina.source import Source, Span
 
 SPAN = Span(Source("t", "text"), 0, 4)
@@ -76,12 +76,16 @@ def outputs(here: RunPort, whole: np.ndarray) -> list[list[np.ndarray]]:
     return [[part.copy()] for part in shard(GRID, here, whole, np.random.default_rng(0))]
 
 
+def held(rows: list[list[np.ndarray]]) -> Held:
+    return lambda result: (range(len(rows)), [row[result] for row in rows])
+
+
 def test_a_difference_is_found_where_it_is() -> None:
     here = port("f32", (12, 6), (("a", "b"), ()))
     whole = np.arange(72, dtype=np.float32).reshape(12, 6)
     rows = outputs(here, whole)
     rows[4][0][1, 5] += 1
-    (found,) = compare(GRID, [here], rows, [whole])
+    (found,) = compare(GRID, [here], held(rows), [whole])
     assert (found.device, found.index, found.ok) == (4, (9, 5), False)
     (finding,) = findings([found], [here], 0)
     assert finding.code == "K708"
@@ -93,7 +97,7 @@ def test_copies_that_disagree_are_a_difference() -> None:
     whole = np.ones((2, 2), np.int32)
     rows = outputs(here, whole)
     rows[5][0][0, 0] = 2
-    (found,) = compare(GRID, [here], rows, [whole])
+    (found,) = compare(GRID, [here], held(rows), [whole])
     assert (found.device, found.ok) == (5, False)
 
 
@@ -105,6 +109,6 @@ def test_numbers_that_are_not_finite(left: float, right: float, ok: bool) -> Non
     here = port("f32", (2, 2), ((), ()))
     one, two = np.ones((2, 2), np.float32), np.ones((2, 2), np.float32)
     one[1, 0], two[1, 0] = left, right
-    (found,) = compare(GRID, [here], [[one]] * 6, [two])
+    (found,) = compare(GRID, [here], held([[one]] * 6), [two])
     assert found.ok == ok
     assert found.nans == (1 if left != left and right != right else 0)

@@ -13,7 +13,7 @@ import pytest
 from kina.mlir.syntax import Op
 from kina.run.inputs import Draw
 from kina.run.ports import signature
-from kina.run.session import Executed, Session
+from kina.run.shards import shard
 from kina.sim.dtypes import Array
 from kina.sim.faults import Faults
 from kina.sim.prepare import Prepared, prepare
@@ -33,14 +33,12 @@ def step(program: str) -> tuple[Prepared, tuple[tuple[Array, ...], ...]]:
     path = EXAMPLES / f"{program}.kina"
     made = compiled(path.read_text(), name=path.name)
     assert isinstance(made, Compiled)
-    kept: list[tuple[tuple[Array, ...], ...]] = []
-
-    def keep(rows: list[list[Array]]) -> Executed:
-        kept.append(tuple(map(tuple, rows)))
-        return Executed(run(made.module, rows).outputs)
-
-    Session(signature(made.module), keep, Draw(5), 1).run(lambda _: None)
-    return prepare(made.module), kept[0]
+    ports, draw = signature(made.module), Draw(5)
+    columns = [
+        shard(ports.grid, port, draw.whole(port, 0, index), draw.generator(0, index))
+        for index, port in enumerate(ports.arguments)
+    ]
+    return prepare(made.module), tuple(zip(*columns, strict=True))
 
 
 def delays(seed: int) -> Faults:

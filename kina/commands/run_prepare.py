@@ -1,0 +1,165 @@
+"""The part of `kina run` before the first step: from a file and options to a session."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kina.commands.options import options_from
+from kina.commands.run_options import xla_options
+from kina.diagnostics.finding import Finding, ProgramError, SetupError
+from kina.pipeline import check, open_source
+from kina.progress import progress
+
+if TYPE_CHECKING:
+    from kina.frontend.ir import Program
+    from kina.mlir.syntax import Module
+    from kina.run.executor import Executor
+    from kina.run.ports import Signature
+    from kina.run.report import Estimate
+    from kina.run.session import Session
+    from kina.run.xla import Xla, XlaOptions
+    from kina.source import Source
+
+_NO_FINDINGS: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A session that is ready to run, what it will need, and what the check has found."""
+
+    session: Session
+    estimate: Estimate
+    findings: tuple[Finding, ...]
+
+
+def prepare(file: str, values: dict[str, Any], stack: ExitStack) -> Prepared:
+    """The session of a run, up to its first step. ProgramError if the program is at fault."""
+    from kina.mlir.reader import read_module
+    from kina.mlir.verify import verify
+    from kina.source import Source
+
+    with progress() as say:
+        say(f"{file}: read")
+        source = open_source(file)
+        if _is_module(source):
+            program, findings = None, _NO_FINDINGS
+            _refuse_for_module(values)
+            text = source
+        else:
+            result = check(source, options_from(values), lambda stage: say(f"{file}: {stage}"))
+            if not result.ok:
+                raise ProgramError(*result.findings)
+            assert result.program is not None
+            assert result.decisions is not None
+            from kina.mlir.emit import emit
+
+            program, findings = result.program, result.findings
+            say(f"{file}: emit")
+            text = Source(f"{source.name}.mlir", emit(program, result.decisions))
+        module = read_module(text)
+        verify(module)
+        say(f"{file}: compile")
+        return _session(module, program, findings, values, stack)
+
+
+def _is_module(source: Source) -> bool:
+    return source.name.endswith(".mlir") or (
+        source.name == "<stdin>" and source.text.lstrip().startswith("module")
+    )
+
+
+def _refuse_for_module(values: dict[str, Any]) -> None:
+    if values["verify"]:
+        raise SetupError(
+            "`--verify` compares with a program, and a module does not hold the one it was compiled from",
+            "run the `.kina` file",
+        )
+    for name in ("mesh", "entry"):
+        if values[name]:
+            raise SetupError(f"`--{name}` is about programs, and a module is compiled already")
+
+
+def _session(
+    module: Module,
+    program: Program | None,
+    findings: tuple[Finding, ...],
+    values: dict[str, Any],
+    stack: ExitStack,
+) -> Prepared:
+    from kina.run.inputs import Draw, from_arrays, read_npz
+    from kina.run.ports import signature
+    from kina.run.session import Session
+
+    if values["devices"] not in (None, module.devices):
+        raise SetupError(
+            f"`--devices {values['devices']}` contradicts the mesh, which has {module.devices} devices"
+        )
+    spans = {value.name: value.span for value in program.values} if program is not None else None
+    ports = signature(module, spans)
+    options = xla_options(values)
+    verified = program if values["verify"] else None
+    if options is None:
+        estimate = _estimate(module, program, verified, ports.devices)
+        executor = _simulated(module)
+    else:
+        executor = _on_xla(module, ports, options, stack)
+        # what an accelerator holds does not take the memory of this machine
+        estimate = _estimate(module, program, verified, _hosted(executor))
+    given = None
+    if values["inputs"]:
+        arrays = read_npz(values["inputs"], in_parts=executor.process[1] > 1)
+        wanted = executor.devices if verified is None else range(ports.devices)
+        given = from_arrays(arrays, ports.arguments, wanted, values["inputs"])
+    session = Session(
+        ports,
+        executor,
+        Draw(values["seed"]),
+        values["steps"],
+        given,
+        verified,
+        bool(values["trace"]),
+    )
+    return Prepared(session, estimate, findings)
+
+
+def _estimate(module: Module, program: Program | None, verified: Program | None, hosted: int) -> Estimate:
+    """Bytes in all devices, in each, and in the one-device run; `hosted` devices are on this machine.
+
+    ProgramError K707 if there is not enough memory.
+    """
+    from kina.diagnostics.finding import error
+    from kina.plan.memory import peak_bytes
+    from kina.run.report import Estimate
+    from kina.sim.memory import available_bytes, check_memory
+
+    available = available_bytes()
+    whole = check_memory(module, available, program.span if program is not None else None, hosted)
+    each = whole // module.devices
+    if verified is None:
+        return Estimate(whole, each)
+    one = peak_bytes(verified, tuple(((),) * value.type.rank for value in verified.values), ())
+    if available is not None and one > available:
+        message = f"the one-device run needs about {one:,} bytes; {available:,} are free"
+        raise ProgramError(error("K707", message, verified.span))
+    return Estimate(whole, each, one)
+
+
+def _simulated(module: Module) -> Executor:
+    from kina.run.executor import Simulated
+    from kina.sim.prepare import prepare
+
+    return Simulated(prepare(module))
+
+
+def _on_xla(module: Module, ports: Signature, options: XlaOptions, stack: ExitStack) -> Xla:
+    """A child process that has compiled the module; it ends with `stack`."""
+    from kina.run.xla import executor
+
+    return stack.enter_context(executor(module, ports, options))
+
+
+def _hosted(executor: Xla) -> int:
+    """How many of the devices have their memory on this machine."""
+    return len(executor.devices) if executor.platform == "cpu" else 0
