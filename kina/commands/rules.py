@@ -10,6 +10,7 @@ from kina.commands.lazy import LazyGroup
 COMMANDS = {
     "list": "kina.commands.rules_list:list_",
     "show": "kina.commands.rules_show:show",
+    "graph": "kina.commands.rules_graph:graph",
     "lint": "kina.commands.rules_lint:lint",
     "path": "kina.commands.rules_path:path",
 }

@@ -1,0 +1,68 @@
+"""`kina rules graph`."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import click
+
+from kina.commands.rules_options import relation_completion
+from kina.output import write_stdout
+
+_EPILOG = """\b
+Examples:
+  kina rules graph -o rules.html             every relation, and below it what each says
+  kina rules graph layout.dl -o layout.svg   the relations of a file, and those that touch them
+  kina rules graph factor --depth 1 > factor.svg
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("about", metavar="[FILE|RELATION]", default="", shell_complete=relation_completion)
+@click.option(
+    "-o", "--output", metavar="FILE.svg|.html", type=click.Path(dir_okay=False), help="Where to write."
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(0, 100),
+    default=2,
+    show_default=True,
+    help="Steps from a RELATION, each way.",
+)
+@click.option("--base", "address", default="", metavar="URL", help="What to put before the places in an SVG.")
+def graph(about: str, output: str | None, depth: int, address: str) -> int:
+    """Draw which relation rests on which, grouped by files, as SVG or as an HTML page."""
+    from kina.output import write_text
+
+    if output is not None and Path(output).suffix.lower() not in (".svg", ".html"):
+        raise click.UsageError("--output is a file whose name ends in .svg or .html")
+    html = output is not None and output.lower().endswith(".html")
+    text = _drawn(about, depth, html, address)
+    if output is None:
+        write_stdout(text)
+    else:
+        write_text(Path(output), text)
+    return 0
+
+
+def _drawn(about: str, depth: int, html: bool, address: str) -> str:
+    from kina.diagnostics.finding import SetupError
+    from kina.rulebook.base import own_rules
+    from kina.rulebook.graph import graph_of
+    from kina.rulebook.svg import html_text, svg_text
+    from kina.rulebook.usage import usages
+
+    rulebook = own_rules().rulebook
+    found = usages(rulebook)
+    try:
+        drawn = graph_of(rulebook, found, about, depth)
+    except KeyError:
+        near = difflib.get_close_matches(about, [*found, *(usage.file for usage in found.values())], n=3)
+        names = ", ".join(f"`{name}`" for name in dict.fromkeys(near))
+        raise SetupError(
+            f"there is no rule file and no relation `{about}`", f"near it: {names}" if near else ""
+        ) from None
+    if html:
+        return html_text(drawn, f"Kina's rules: {about}" if about else "Kina's rules")
+    return svg_text(drawn, lambda usage: address + usage.relation.place.replace(":", "#L"))
