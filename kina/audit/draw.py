@@ -1,0 +1,79 @@
+"""Elements of operands: of mixed sign, with ties, and parts of pending values that are unequal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from ml_dtypes import finfo
+
+from kina.audit.instance import Domain
+from kina.frontend.ir import TensorType
+from kina.sim.dtypes import DTYPES, Array, is_float
+
+#: How many kinds of draws there are: small numbers with ties, normal ones, and those that nearly cancel.
+VARIETIES = 3
+#: Parts of a pending sum that nearly cancel lie this far from zero.
+_FAR = 200.0
+
+
+def draw(rng: np.random.Generator, type_: TensorType, domain: Domain, variety: int) -> Array:
+    """Elements of the domain; equal generators give equal ones."""
+    dtype = DTYPES[type_.dtype]
+    if dtype == np.bool_:
+        return np.asarray(rng.random(type_.shape) < 0.5)
+    if is_float(dtype):
+        return _floats(rng, type_.shape, domain, variety).astype(dtype)
+    return _whole(rng, type_.shape, domain, variety, dtype)
+
+
+def draw_part(rng: np.random.Generator, type_: TensorType, domain: Domain, variety: int, place: int) -> Array:
+    """One part of a pending value, the one at `place` along its axes.
+
+    In the last variety floats lie far from zero, on one side at even places and on the other at odd
+    ones, so that sums nearly cancel: what rounds parts more coarsely than sums shows.
+    """
+    part = draw(rng, type_, domain, variety)
+    if variety != VARIETIES - 1 or domain.kind not in ("general", "huge") or not is_float(part.dtype):
+        return part
+    far = _FAR if domain.kind == "general" else 0.9 * float(finfo(part.dtype).max)
+    return (part.astype(np.float64) + (far if place % 2 == 0 else -far)).astype(part.dtype)
+
+
+def _floats(rng: np.random.Generator, shape: tuple[int, ...], domain: Domain, variety: int) -> Array:
+    match domain.kind:
+        case "whole":
+            return np.asarray(rng.integers(-4, 5, shape)).astype(np.float64)
+        case "positive":
+            return np.asarray(rng.uniform(0.25, 4.0, shape))
+        case "nonzero":
+            signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
+            return np.asarray(rng.uniform(0.5, 3.0, shape) * signs)
+        case "special":
+            return rng.choice(np.array([0.0, 1.0, -2.5, np.inf, -np.inf, np.nan]), shape)
+    if variety == 0:
+        return np.asarray(rng.integers(-6, 7, shape)) / 2.0
+    return np.asarray(rng.standard_normal(shape)) * 2.0
+
+
+def _whole(
+    rng: np.random.Generator, shape: tuple[int, ...], domain: Domain, variety: int, dtype: np.dtype[Any]
+) -> Array:
+    match domain.kind:
+        case "index":
+            return rng.integers(domain.low - 2, domain.high + 3, shape).astype(dtype)
+        case "inside":
+            return rng.integers(domain.low, domain.high + 1, shape).astype(dtype)
+        case "unique":
+            drawn = rng.permutation(np.arange(domain.low, domain.high + 1))
+            return drawn[: int(np.prod(shape))].reshape(shape).astype(dtype)
+        case "positive":
+            return rng.integers(1, 8, shape).astype(dtype)
+        case "nonzero":
+            drawn = rng.integers(1, 8, shape)
+            return np.where(rng.random(shape) < 0.5, -drawn, drawn).astype(dtype)
+    if variety == VARIETIES - 1:
+        # all bits, so that sums and products wrap
+        bounds = np.iinfo(dtype)
+        return rng.integers(bounds.min, bounds.max, shape, dtype=dtype, endpoint=True)
+    return rng.integers(-9, 10, shape).astype(dtype)

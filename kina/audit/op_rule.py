@@ -1,0 +1,157 @@
+"""What the rules say of one op, read from the relations of `rules/sharding.dl`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kina.audit.instance import Instance
+from kina.audit.merge import merge
+from kina.datalog.clingo_text import needed
+from kina.datalog.compiled import Compiled
+from kina.datalog.engine import solve
+from kina.facts.dump import dump, operand_port, result_port
+from kina.frontend.ir import Mesh
+
+Fact = tuple[str | int, ...]
+
+#: The relations that say what an op allows.
+RELATIONS = (
+    "factor",
+    "factor_within",
+    "factor_reduced",
+    "dim_whole",
+    "linear_alone",
+    "linear_together",
+    "counted_once",
+)
+#: What the rules say of a kind and not of an op.
+ATTRIBUTES = ("attribute_guards", "attribute_indifferent", "attribute_localised")
+
+
+@dataclass(frozen=True, slots=True)
+class OnDim:
+    """A dim of a port that holds `factor` below `major` elements; `size` is None if the factor is all of it."""
+
+    port: int
+    dim: int
+    factor: int
+    major: int = 1
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpRule:
+    """The rules of one op. Ports are numbered: operands first, then results.
+
+    `reduced` pairs factors with reductions, `alone` and `together` ports with reductions; `once` are
+    the operands that count once in a pending result. `strays` are tuples about ports that the op has not,
+    or about dims that its ports have not.
+    """
+
+    dims: tuple[OnDim, ...]
+    reduced: tuple[tuple[int, str], ...]
+    whole: tuple[tuple[int, int], ...]
+    alone: tuple[tuple[int, str], ...]
+    together: tuple[tuple[int, str], ...]
+    once: tuple[int, ...]
+    strays: tuple[tuple[str, Fact], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A batch of instances with what the rules derive of each, and every tuple of the run."""
+
+    instances: tuple[Instance, ...]
+    rules: tuple[OpRule, ...]
+    names: tuple[str, ...]
+    given: Mapping[str, Sequence[Fact]]
+    tables: Mapping[str, Sequence[Fact]]
+
+
+def derive(instances: Sequence[Instance], rules: Compiled, solver: str = "auto") -> Derived:
+    """What the rules say of each instance, in one run of the engine.
+
+    Raises ProgramError if a rule file is at fault, SetupError if the engine is.
+    """
+    program = merge([instance.program for instance in instances], Mesh(()))
+    facts = dump(program)
+    wanted = {name for name in needed(rules.rulebook, RELATIONS) if not rules.tables[name].is_input}
+    wanted |= {name for name in ATTRIBUTES if name in rules.tables}
+    found = solve(solver, rules, facts.relations, wanted).relations
+    names, last = [], -1
+    for instance in instances:
+        last += len(instance.program.ops)
+        names.append(facts.op_names[last])
+    by_op = {relation: _by_op(found.get(relation, ())) for relation in RELATIONS}
+    read = tuple(
+        _op_rule(instance, name, {relation: by_op[relation].get(name, []) for relation in RELATIONS})
+        for instance, name in zip(instances, names, strict=True)
+    )
+    return Derived(tuple(instances), read, tuple(names), facts.relations, found)
+
+
+def _by_op(rows: Sequence[Fact]) -> Mapping[str, list[Fact]]:
+    found: defaultdict[str, list[Fact]] = defaultdict(list)
+    for row in rows:
+        found[str(row[0])].append(row)
+    return found
+
+
+def port_names(instance: Instance, name: str) -> tuple[str, ...]:
+    """The ids of the ports of the op with the encoded name `name`, operands first."""
+    operands = tuple(operand_port(name, pos) for pos in range(len(instance.op.operands)))
+    return (*operands, *(result_port(name, pos) for pos in range(len(instance.op.results))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """The tuples of one op, with ports as numbers; those that do not fit the op are left out."""
+
+    rows: Mapping[str, Sequence[Fact]]
+    ports: Mapping[str, int]
+    ranks: tuple[int, ...]
+
+    def fits(self, relation: str, row: Fact) -> bool:
+        """Whether the port of a tuple is one of the op, and has the dim."""
+        if relation == "factor_reduced":
+            return True
+        port = self.ports.get(str(row[1]))
+        if port is None:
+            return False
+        return relation not in _ON_DIM or int(row[2]) < self.ranks[port]
+
+    def of(self, relation: str) -> list[Fact]:
+        return [row for row in self.rows[relation] if self.fits(relation, row)]
+
+    def pairs(self, relation: str) -> tuple[tuple[int, str], ...]:
+        return tuple(sorted((self.ports[str(row[1])], str(row[2])) for row in self.of(relation)))
+
+    def dims(self) -> tuple[OnDim, ...]:
+        whole = [
+            OnDim(self.ports[str(port)], int(dim), int(factor)) for _, port, dim, factor in self.of("factor")
+        ]
+        parts = [
+            OnDim(self.ports[str(port)], int(dim), int(factor), int(major), int(size))
+            for _, port, dim, factor, major, size in self.of("factor_within")
+        ]
+        return tuple(sorted((*whole, *parts), key=lambda on: (on.port, on.dim, on.major, on.factor)))
+
+
+_ON_DIM = frozenset({"factor", "factor_within", "dim_whole"})
+
+
+def _op_rule(instance: Instance, name: str, rows: Mapping[str, Sequence[Fact]]) -> OpRule:
+    ports = {port: number for number, port in enumerate(port_names(instance, name))}
+    types = (*instance.operand_types, *instance.result_types)
+    reader = _Reader(rows, ports, tuple(type_.rank for type_ in types))
+    return OpRule(
+        reader.dims(),
+        tuple(sorted((int(factor), str(kind)) for _, factor, kind in rows["factor_reduced"])),
+        tuple(sorted((ports[str(row[1])], int(row[2])) for row in reader.of("dim_whole"))),
+        reader.pairs("linear_alone"),
+        reader.pairs("linear_together"),
+        tuple(sorted(ports[str(row[1])] for row in reader.of("counted_once"))),
+        tuple((relation, row) for relation in RELATIONS for row in rows[relation] if not reader.fits(relation, row)),
+    )

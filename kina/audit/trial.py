@@ -1,0 +1,143 @@
+"""One run of an op on the devices of a placement, held against what the op means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from kina.audit.draw import draw, draw_part
+from kina.audit.execute import Built, PerDevice, run, shards
+from kina.audit.instance import PLACE, Instance
+from kina.audit.meaning import meaning
+from kina.audit.placement import PortState
+from kina.frontend.ir import TensorType
+from kina.mlir.grid import Grid
+from kina.mlir.syntax import TensorType as LocalType
+from kina.plan.decisions import Pending
+from kina.run.ports import RunPort
+from kina.run.shards import completed
+from kina.run.verify import Difference, compare
+from kina.sim.dtypes import Array, dtype_name
+from kina.sim.kernels.reduction import identity
+from kina.sim.reference import run_program
+
+#: A seed and numbers that tell draws apart.
+Seed = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Operands as every device holds them, and whole."""
+
+    wholes: tuple[Array, ...]
+    per_device: PerDevice
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What went in and came out on each device, what one device gives, and the worst difference of each result."""
+
+    inputs: Inputs
+    outputs: PerDevice
+    expected: tuple[Array, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(difference.ok for difference in self.differences)
+
+
+def attempt(built: Built, seed: Seed, variety: int) -> Trial:
+    """Run the op once on drawn operands."""
+    inputs = draw_inputs(built.instance, built.placement.operands, built.grid, seed, variety)
+    outputs = run(built, inputs.per_device)
+    expected = meaning(built.instance, inputs.wholes)
+    return Trial(
+        inputs, outputs, expected, judge(built.grid, built.placement.results, outputs, expected)
+    )
+
+
+def judge(
+    grid: Grid, states: Sequence[PortState], outputs: PerDevice, expected: Sequence[Array]
+) -> tuple[Difference, ...]:
+    """The worst difference of each result from what is expected, wherever it lies."""
+    ports = [
+        RunPort(
+            f"result {index}",
+            whole.shape,
+            LocalType(dtype_name(whole.dtype), per_device[0].shape),
+            state.layout,
+            state.pending,
+            PLACE,
+        )
+        for index, (state, per_device, whole) in enumerate(zip(states, outputs, expected, strict=True))
+    ]
+    rows = [[per_device[device] for per_device in outputs] for device in range(len(grid.places))]
+    return tuple(compare(grid, ports, rows, expected))
+
+
+def draw_inputs(
+    instance: Instance, states: Sequence[PortState], grid: Grid, seed: Seed, variety: int
+) -> Inputs:
+    """Operands for each device; the same seed gives the same ones. Constants are what they are."""
+    fixed = _constants(instance)
+    domains = dict(zip(instance.program.parameters, instance.domains, strict=True))
+    wholes: list[Array] = []
+    per_device: list[list[Array]] = []
+    for position, (value, state) in enumerate(zip(instance.op.operands, states, strict=True)):
+        rng = np.random.default_rng([*seed, variety, position])
+        type_ = instance.program.type_of(value)
+        drawn = tuple(pair for pair in state.pending if pair[0] not in state.kept)
+        if value in fixed:
+            parts = {(): fixed[value]}
+            drawn = ()
+        elif drawn:
+            places = list(product(*(range(grid.sizes[axis]) for axis, _ in drawn)))
+            parts = {
+                place: draw_part(rng, type_, domains[value], variety, sum(place)) for place in places
+            }
+        else:
+            parts = {(): draw(rng, type_, domains[value], variety)}
+        found, whole = _held(grid, state, drawn, parts, type_)
+        wholes.append(whole)
+        per_device.append(found)
+    return Inputs(tuple(wholes), per_device)
+
+
+def _held(
+    grid: Grid,
+    state: PortState,
+    drawn: Pending,
+    parts: dict[tuple[int, ...], Array],
+    type_: TensorType,
+) -> tuple[list[Array], Array]:
+    """What each device holds of the parts, and the whole; devices that do not keep the value change nothing."""
+    kept = [pair for pair in state.pending if pair not in drawn]
+
+    def part(device: int) -> Array:
+        place = grid.places[device]
+        for axis, reduction in kept:
+            if place[axis]:
+                some = parts[next(iter(parts))]
+                return np.broadcast_to(identity(reduction, some.dtype), type_.shape)
+        return parts[tuple(place[axis] for axis, _ in drawn)]
+
+    everywhere = [parts[tuple(place[axis] for axis, _ in drawn)] for place in grid.places]
+    return shards(grid, state, part), completed(grid, drawn, everywhere)[0]
+
+
+def _constants(instance: Instance) -> dict[int, Array]:
+    """The operands that depend on no parameter, by id."""
+    made = {result for op in instance.program.ops[:-1] for result in op.results}
+    wanted = [value for value in instance.op.operands if value in made]
+    if not wanted:
+        return {}
+    from dataclasses import replace
+
+    constants = replace(
+        instance.program, ops=instance.program.ops[:-1], parameters=(), results=tuple(wanted)
+    )
+    return dict(zip(wanted, run_program(constants, ()).outputs, strict=True))
