@@ -148,7 +148,7 @@ def _cover(space: _Space, split: Split, sizes: Mapping[str, int], on: OnDim) -> 
 
 def _passings(space: _Space, names: Sequence[str]) -> Iterator[tuple[Passing, tuple[str, ...]]]:
     """Every way for a pending reduction to pass, with the axes that are left for factors."""
-    choices = [(tuple(names), ())]
+    choices: list[tuple[tuple[str, ...], tuple[str, ...]]] = [(tuple(names), ())]
     if len(names) == 2:
         choices += [((names[0],), (names[1],)), ((names[1],), (names[0],))]
     constants = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
-from ml_dtypes import finfo
 
 from kina.audit.instance import Domain
 from kina.frontend.ir import TensorType
@@ -13,6 +13,8 @@ from kina.sim.dtypes import DTYPES, Array, is_float
 
 #: How many kinds of draws there are: small numbers with ties, normal ones, and those that nearly cancel.
 VARIETIES = 3
+#: One more, for counter-examples: elements that count.
+COUNTING = 3
 #: Parts of a pending sum that nearly cancel lie this far from zero.
 _FAR = 200.0
 
@@ -20,6 +22,8 @@ _FAR = 200.0
 def draw(rng: np.random.Generator, type_: TensorType, domain: Domain, variety: int) -> Array:
     """Elements of the domain; equal generators give equal ones."""
     dtype = DTYPES[type_.dtype]
+    if variety == COUNTING:
+        return _counting(type_, domain, dtype)
     if dtype == np.bool_:
         return np.asarray(rng.random(type_.shape) < 0.5)
     if is_float(dtype):
@@ -34,10 +38,26 @@ def draw_part(rng: np.random.Generator, type_: TensorType, domain: Domain, varie
     ones, so that sums nearly cancel: what rounds parts more coarsely than sums shows.
     """
     part = draw(rng, type_, domain, variety)
-    if variety != VARIETIES - 1 or domain.kind not in ("general", "huge") or not is_float(part.dtype):
+    if variety == COUNTING and part.dtype != np.bool_ and domain.kind not in ("index", "inside", "unique"):
+        return np.asarray(part * np.array(1 - 2 * (place % 2), part.dtype) + np.array(place, part.dtype))
+    huge = domain.kind == "huge" and variety == 0
+    far_off = domain.kind in ("general", "huge") and variety == VARIETIES - 1
+    if not (huge or far_off) or not is_float(part.dtype):
         return part
-    far = _FAR if domain.kind == "general" else 0.9 * float(finfo(part.dtype).max)
+    far = 0.9 * _largest(part.dtype) if huge else _FAR
     return (part.astype(np.float64) + (far if place % 2 == 0 else -far)).astype(part.dtype)
+
+
+def _largest(dtype: np.dtype[Any]) -> float:
+    return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
+
+
+def _counting(type_: TensorType, domain: Domain, dtype: np.dtype[Any]) -> Array:
+    """1, 2, 3, … or, of indices, all places in turn."""
+    count = np.arange(type_.elements).reshape(type_.shape)
+    if domain.kind in ("index", "inside", "unique"):
+        return (domain.low + count % (domain.high - domain.low + 1)).astype(dtype)
+    return (count % 2 == 0 if dtype == np.bool_ else count + 1).astype(dtype)
 
 
 def _floats(rng: np.random.Generator, shape: tuple[int, ...], domain: Domain, variety: int) -> Array:

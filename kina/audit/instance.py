@@ -118,7 +118,7 @@ class Maker:
 
     def constant(self, dtype: str, shape: Sequence[int], element: str) -> int:
         """An operand that repeats one element."""
-        given = {"value": element, "dtype": dtype, "shape": tuple(shape)}
+        given: dict[str, Attribute] = {"value": element, "dtype": dtype, "shape": tuple(shape)}
         return self.builder.emit("constant", (), given, PLACE)[0]
 
     def instance(

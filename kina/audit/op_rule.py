@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from kina.audit.instance import Instance
 from kina.audit.merge import merge
-from kina.datalog.clingo_text import needed
 from kina.datalog.compiled import Compiled
-from kina.datalog.engine import solve
-from kina.facts.dump import dump, operand_port, result_port
+from kina.datalog.tables import Row
+from kina.facts.dump import operand_port, result_port
 from kina.frontend.ir import Mesh
-
-Fact = tuple[str | int, ...]
+from kina.rulebook.evaluate import Evaluation, evaluate
 
 #: The relations that say what an op allows.
 RELATIONS = (
@@ -26,13 +24,11 @@ RELATIONS = (
     "linear_together",
     "counted_once",
 )
-#: What the rules say of a kind and not of an op.
-ATTRIBUTES = ("attribute_guards", "attribute_indifferent", "attribute_localised")
 
 
 @dataclass(frozen=True, slots=True)
 class OnDim:
-    """A dim of a port that holds `factor` below `major` elements; `size` is None if the factor is all of it."""
+    """A dim of a port that holds `factor` below `major` elements; without `size` the factor is all of it."""
 
     port: int
     dim: int
@@ -56,18 +52,17 @@ class OpRule:
     alone: tuple[tuple[int, str], ...]
     together: tuple[tuple[int, str], ...]
     once: tuple[int, ...]
-    strays: tuple[tuple[str, Fact], ...] = ()
+    strays: tuple[tuple[str, Row], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A batch of instances with what the rules derive of each, and every tuple of the run."""
+    """A batch of instances with what the rules say of each; `ops` are their numbers in the evaluation."""
 
     instances: tuple[Instance, ...]
     rules: tuple[OpRule, ...]
-    names: tuple[str, ...]
-    given: Mapping[str, Sequence[Fact]]
-    tables: Mapping[str, Sequence[Fact]]
+    ops: tuple[int, ...]
+    evaluation: Evaluation
 
 
 def derive(instances: Sequence[Instance], rules: Compiled, solver: str = "auto") -> Derived:
@@ -75,28 +70,11 @@ def derive(instances: Sequence[Instance], rules: Compiled, solver: str = "auto")
 
     Raises ProgramError if a rule file is at fault, SetupError if the engine is.
     """
-    program = merge([instance.program for instance in instances], Mesh(()))
-    facts = dump(program)
-    wanted = {name for name in needed(rules.rulebook, RELATIONS) if not rules.tables[name].is_input}
-    wanted |= {name for name in ATTRIBUTES if name in rules.tables}
-    found = solve(solver, rules, facts.relations, wanted).relations
-    names, last = [], -1
-    for instance in instances:
-        last += len(instance.program.ops)
-        names.append(facts.op_names[last])
-    by_op = {relation: _by_op(found.get(relation, ())) for relation in RELATIONS}
-    read = tuple(
-        _op_rule(instance, name, {relation: by_op[relation].get(name, []) for relation in RELATIONS})
-        for instance, name in zip(instances, names, strict=True)
-    )
-    return Derived(tuple(instances), read, tuple(names), facts.relations, found)
-
-
-def _by_op(rows: Sequence[Fact]) -> Mapping[str, list[Fact]]:
-    found: defaultdict[str, list[Fact]] = defaultdict(list)
-    for row in rows:
-        found[str(row[0])].append(row)
-    return found
+    evaluation = evaluate(merge([each.program for each in instances], Mesh(())), rules, solver)
+    ends = accumulate(len(instance.program.ops) for instance in instances)
+    ops = tuple(end - 1 for end in ends)
+    read = tuple(_op_rule(instance, op, evaluation) for instance, op in zip(instances, ops, strict=True))
+    return Derived(tuple(instances), read, ops, evaluation)
 
 
 def port_names(instance: Instance, name: str) -> tuple[str, ...]:
@@ -109,11 +87,11 @@ def port_names(instance: Instance, name: str) -> tuple[str, ...]:
 class _Reader:
     """The tuples of one op, with ports as numbers; those that do not fit the op are left out."""
 
-    rows: Mapping[str, Sequence[Fact]]
+    rows: Mapping[str, Sequence[Row]]
     ports: Mapping[str, int]
     ranks: tuple[int, ...]
 
-    def fits(self, relation: str, row: Fact) -> bool:
+    def fits(self, relation: str, row: Row) -> bool:
         """Whether the port of a tuple is one of the op, and has the dim."""
         if relation == "factor_reduced":
             return True
@@ -122,7 +100,7 @@ class _Reader:
             return False
         return relation not in _ON_DIM or int(row[2]) < self.ranks[port]
 
-    def of(self, relation: str) -> list[Fact]:
+    def of(self, relation: str) -> list[Row]:
         return [row for row in self.rows[relation] if self.fits(relation, row)]
 
     def pairs(self, relation: str) -> tuple[tuple[int, str], ...]:
@@ -142,16 +120,26 @@ class _Reader:
 _ON_DIM = frozenset({"factor", "factor_within", "dim_whole"})
 
 
-def _op_rule(instance: Instance, name: str, rows: Mapping[str, Sequence[Fact]]) -> OpRule:
-    ports = {port: number for number, port in enumerate(port_names(instance, name))}
+def _op_rule(instance: Instance, op: int, evaluation: Evaluation) -> OpRule:
+    names = port_names(instance, evaluation.facts.op_names[op])
+    rows = {relation: sorted(evaluation.rows(relation, op)) for relation in RELATIONS}
     types = (*instance.operand_types, *instance.result_types)
-    reader = _Reader(rows, ports, tuple(type_.rank for type_ in types))
+    reader = _Reader(
+        rows,
+        {port: number for number, port in enumerate(names)},
+        tuple(type_.rank for type_ in types),
+    )
     return OpRule(
         reader.dims(),
-        tuple(sorted((int(factor), str(kind)) for _, factor, kind in rows["factor_reduced"])),
-        tuple(sorted((ports[str(row[1])], int(row[2])) for row in reader.of("dim_whole"))),
+        tuple(sorted((int(row[1]), str(row[2])) for row in rows["factor_reduced"])),
+        tuple(sorted((reader.ports[str(row[1])], int(row[2])) for row in reader.of("dim_whole"))),
         reader.pairs("linear_alone"),
         reader.pairs("linear_together"),
-        tuple(sorted(ports[str(row[1])] for row in reader.of("counted_once"))),
-        tuple((relation, row) for relation in RELATIONS for row in rows[relation] if not reader.fits(relation, row)),
+        tuple(sorted(reader.ports[str(row[1])] for row in reader.of("counted_once"))),
+        tuple(
+            (relation, row)
+            for relation in RELATIONS
+            for row in rows[relation]
+            if not reader.fits(relation, row)
+        ),
     )

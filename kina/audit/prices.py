@@ -19,9 +19,7 @@ def _detour(instance: Instance, placement: Placement, way: Placement) -> int:
     devices = placement.mesh.devices
     there = sum(
         _move(type_, before, after, devices)
-        for type_, before, after in zip(
-            instance.operand_types, placement.operands, way.operands, strict=True
-        )
+        for type_, before, after in zip(instance.operand_types, placement.operands, way.operands, strict=True)
     )
     back = sum(
         _move(type_, before, after, devices)

@@ -19,7 +19,7 @@ from kina.mlir.syntax import TensorType as LocalType
 from kina.plan.decisions import Pending
 from kina.run.ports import RunPort
 from kina.run.shards import completed
-from kina.run.verify import Difference, compare
+from kina.run.verify import TOLERANCE, Difference, compare
 from kina.sim.dtypes import Array, dtype_name
 from kina.sim.kernels.reduction import identity
 from kina.sim.reference import run_program
@@ -38,7 +38,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What went in and came out on each device, what one device gives, and the worst difference of each result."""
+    """What went in and came out on each device, what one device gives, and how far each result is off."""
 
     inputs: Inputs
     outputs: PerDevice
@@ -55,15 +55,19 @@ def attempt(built: Built, seed: Seed, variety: int) -> Trial:
     inputs = draw_inputs(built.instance, built.placement.operands, built.grid, seed, variety)
     outputs = run(built, inputs.per_device)
     expected = meaning(built.instance, inputs.wholes)
-    return Trial(
-        inputs, outputs, expected, judge(built.grid, built.placement.results, outputs, expected)
-    )
+    return Trial(inputs, outputs, expected, judge(built, built.placement.results, outputs, expected))
 
 
 def judge(
-    grid: Grid, states: Sequence[PortState], outputs: PerDevice, expected: Sequence[Array]
+    built: Built, states: Sequence[PortState], outputs: PerDevice, expected: Sequence[Array]
 ) -> tuple[Difference, ...]:
-    """The worst difference of each result from what is expected, wherever it lies."""
+    """The worst difference of each result from what is expected, wherever it lies.
+
+    An op that takes or gives coarse floats need not be finer than these.
+    """
+    grid, instance = built.grid, built.instance
+    dtypes = {type_.dtype for type_ in (*instance.operand_types, *instance.result_types)}
+    precision = max(dtypes & TOLERANCE.keys(), key=lambda dtype: TOLERANCE[dtype], default="f64")
     ports = [
         RunPort(
             f"result {index}",
@@ -75,8 +79,12 @@ def judge(
         )
         for index, (state, per_device, whole) in enumerate(zip(states, outputs, expected, strict=True))
     ]
-    rows = [[per_device[device] for per_device in outputs] for device in range(len(grid.places))]
-    return tuple(compare(grid, ports, rows, expected))
+    devices = range(len(grid.places))
+
+    def held(index: int) -> tuple[Sequence[int], Sequence[Array]]:
+        return devices, completed(grid, states[index].pending, outputs[index])
+
+    return tuple(compare(grid, ports, held, expected, precision))
 
 
 def draw_inputs(
@@ -91,14 +99,13 @@ def draw_inputs(
         rng = np.random.default_rng([*seed, variety, position])
         type_ = instance.program.type_of(value)
         drawn = tuple(pair for pair in state.pending if pair[0] not in state.kept)
+        parts: dict[tuple[int, ...], Array]
         if value in fixed:
             parts = {(): fixed[value]}
             drawn = ()
         elif drawn:
             places = list(product(*(range(grid.sizes[axis]) for axis, _ in drawn)))
-            parts = {
-                place: draw_part(rng, type_, domains[value], variety, sum(place)) for place in places
-            }
+            parts = {place: draw_part(rng, type_, domains[value], variety, sum(place)) for place in places}
         else:
             parts = {(): draw(rng, type_, domains[value], variety)}
         found, whole = _held(grid, state, drawn, parts, type_)
@@ -114,7 +121,7 @@ def _held(
     parts: dict[tuple[int, ...], Array],
     type_: TensorType,
 ) -> tuple[list[Array], Array]:
-    """What each device holds of the parts, and the whole; devices that do not keep the value change nothing."""
+    """What each device holds of the parts, and the whole; where a value is not kept nothing changes."""
     kept = [pair for pair in state.pending if pair not in drawn]
 
     def part(device: int) -> Array:
@@ -137,7 +144,5 @@ def _constants(instance: Instance) -> dict[int, Array]:
         return {}
     from dataclasses import replace
 
-    constants = replace(
-        instance.program, ops=instance.program.ops[:-1], parameters=(), results=tuple(wanted)
-    )
+    constants = replace(instance.program, ops=instance.program.ops[:-1], parameters=(), results=tuple(wanted))
     return dict(zip(wanted, run_program(constants, ()).outputs, strict=True))

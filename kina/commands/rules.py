@@ -12,6 +12,7 @@ COMMANDS = {
     "show": "kina.commands.rules_show:show",
     "graph": "kina.commands.rules_graph:graph",
     "lint": "kina.commands.rules_lint:lint",
+    "audit": "kina.commands.rules_audit:audit",
     "path": "kina.commands.rules_path:path",
 }
 

@@ -49,23 +49,26 @@ class Difference:
 Held = Callable[[int], tuple[Sequence[int], Sequence[Array]]]
 
 
-def compare(grid: Grid, ports: Sequence[RunPort], held: Held, expected: Sequence[Array]) -> list[Difference]:
+def compare(
+    grid: Grid, ports: Sequence[RunPort], held: Held, expected: Sequence[Array], precision: str = "f64"
+) -> list[Difference]:
     """The worst difference of each result, on the devices that `held` names.
 
-    The shard of each of them is compared, so that copies which disagree are found.
+    The shard of each of them is compared, so that copies which disagree are found. Floats may be off as
+    those of the type `precision` may, where that is coarser than their own.
     """
     return [
-        _worst(grid, port, held(index), whole)
+        _worst(grid, port, held(index), whole, precision)
         for index, (port, whole) in enumerate(zip(ports, expected, strict=True))
     ]
 
 
 def _worst(
-    grid: Grid, port: RunPort, held: tuple[Sequence[int], Sequence[Array]], whole: Array
+    grid: Grid, port: RunPort, held: tuple[Sequence[int], Sequence[Array]], whole: Array, precision: str
 ) -> Difference:
     name = dtype_name(whole.dtype)
     best = Difference(port.name, name, (), held[0][0], 0.0, 0.0, 0.0, 0)
-    allowed = _allowed(whole)
+    allowed = _allowed(whole, precision)
     seen: set[tuple[int, tuple[int, ...]]] = set()
     # elements that several devices hold count once
     nans: dict[tuple[int, ...], int] = {}
@@ -90,14 +93,14 @@ def _number(value: object) -> float:
     return float(np.asarray(value).astype(np.float64))
 
 
-def _allowed(whole: Array) -> float:
+def _allowed(whole: Array, precision: str) -> float:
     """The largest difference that is no mistake: none for whole numbers and truth values."""
     if not is_float(whole.dtype):
         return 0.0
     magnitude = np.abs(whole)
     finite = magnitude[np.isfinite(magnitude)]
     largest = float(finite.max()) if finite.size else 0.0
-    return TOLERANCE[dtype_name(whole.dtype)] * max(largest, FLOOR)
+    return max(TOLERANCE[dtype_name(whole.dtype)], TOLERANCE[precision]) * max(largest, FLOOR)
 
 
 def _share(part: Array, whole: Array, allowed: float) -> tuple[float, int, int]:

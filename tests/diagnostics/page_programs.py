@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from kina.audit.findings import findings
+from kina.audit.one_op import audit_op
 from kina.datalog.engine import solve
 from kina.datalog.modules import parse_text
 from kina.diagnostics.finding import Finding, ProgramError
@@ -15,6 +19,8 @@ from kina.rulebook.base import RuleBase
 from kina.rulebook.lint import lint
 from kina.source import Source
 
+#: Codes of `kina rules audit`.
+AUDITED = ("K820", "K821")
 #: The first code of `kina rules lint`: what it objects to does not keep rules from running.
 FIRST_LINT = "K840"
 #: Families whose mistakes are found before the rules run.
@@ -30,6 +36,8 @@ def findings_of(page: Page, blocks: tuple[Block, ...]) -> tuple[Finding, ...]:
             return checked(blocks[0].text, "cost" if page.code == "K203" else "error")
         case ["kina", "lock"]:
             return _locked(*(block.text for block in blocks))
+        case ["prolog"] if page.code in AUDITED:
+            return _audited(blocks[0].text)
         case ["prolog"] if page.code >= FIRST_LINT:
             return _linted(blocks[0].text, None)
         case ["prolog", "markdown"]:
@@ -71,6 +79,14 @@ def _rules(text: str) -> tuple[Finding, ...]:
     except ProgramError as problem:
         return problem.findings
     return ()
+
+
+def _audited(text: str) -> tuple[Finding, ...]:
+    """What the audit says of a file alone, of the op that its rules are about."""
+    base = RuleBase(rules_path(), Source("page.dl", text))
+    kind = re.search(r'op_kind\(op, "(\w+)"\)', text)
+    assert kind is not None
+    return findings([audit_op(kind[1], base, solver="clingo")], base)
 
 
 def _linted(text: str, tests: str | None) -> tuple[Finding, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from kina.audit.generators import contraction, creation, elementwise, indexing, reduction, shaping
@@ -20,6 +20,8 @@ MAKERS: Mapping[str, Make] = MappingProxyType(
 
 #: Sizes that dims of one instance are drawn from: divisible by 2, 3, 4 and 6 or not, and 1.
 PALETTES = ((4, 6, 12), (6,), (2, 4), (3, 6), (4, 5, 6), (1, 4, 6), (2, 3))
+#: Those of small counter-examples.
+SMALL = ((2,), (2, 3), (1, 2), (2, 4))
 
 #: How many instances of a kind are enough, where it is more than USUAL.
 USUAL = 12
@@ -47,12 +49,14 @@ def count(kind: str) -> int:
     return _MORE.get(kind, USUAL)
 
 
-def instances(kind: str, seed: int, number: int) -> Iterator[Instance]:
-    """`number` instances of a kind; equal seeds give equal ones. Draws that the op refuses are drawn again."""
+def instances(
+    kind: str, seed: int, number: int, palettes: Sequence[tuple[int, ...]] = PALETTES
+) -> Iterator[Instance]:
+    """`number` instances of a kind; equal seeds give equal ones. What the op refuses is drawn again."""
     make, made, turn = MAKERS[kind], 0, 0
     while made < number:
         rng = random.Random(f"{kind} {seed} {turn}")  # noqa: S311
-        palette = PALETTES[turn % len(PALETTES)]
+        palette = palettes[turn % len(palettes)]
         turn += 1
         try:
             yield make(Maker(rng, palette))

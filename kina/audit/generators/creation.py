@@ -15,7 +15,11 @@ _NUMBERS = ("f32", "f64", "i32", "i64")
 def _iota(maker: Maker) -> Instance:
     shape = maker.shape(1, 3)
     dim = maker.rng.randrange(len(shape))
-    attributes = {"iota_dimension": dim, "dtype": maker.rng.choice(_NUMBERS), "shape": shape}
+    attributes: dict[str, Attribute] = {
+        "iota_dimension": dim,
+        "dtype": maker.rng.choice(_NUMBERS),
+        "shape": shape,
+    }
     return maker.instance("iota", (), attributes)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from kina.audit.instance import Domain, Instance, Maker
+from kina.frontend.ir import Attribute
 
 Make = Callable[[Maker], Instance]
 
@@ -42,9 +43,7 @@ class _Lookup:
     def labels(self) -> tuple[tuple[str, ...], ...]:
         """The names of the dims of operand, indices and windows."""
         indices = tuple("vector" if dim == self.vector_dim else "index" for dim in range(len(self.indices)))
-        windows = tuple(
-            "window" if dim in self.window_dims else "index" for dim in range(len(self.windows))
-        )
+        windows = tuple("window" if dim in self.window_dims else "index" for dim in range(len(self.windows)))
         return self.roles, indices, windows
 
 
@@ -57,8 +56,8 @@ def _draw(maker: Maker) -> _Lookup:
         roles[rng.randrange(len(roles))] = "batching"
     indexed = [dim for dim, role in enumerate(roles) if role in ("gone", "moved")]
     window = tuple(_extent(maker, role, size) for role, size in zip(roles, shape, strict=True))
-    batch, batching = _batch(maker, [shape[dim] for dim, role in enumerate(roles) if role == "batching"])
-    indices, vector_dim, batching = _with_vector(maker, batch, batching, len(indexed))
+    batch, matched = _batch(maker, [shape[dim] for dim, role in enumerate(roles) if role == "batching"])
+    indices, vector_dim, batching = _with_vector(maker, batch, matched, len(indexed))
     kept = [window[dim] for dim, role in enumerate(roles) if role in ("moved", "still")]
     rank = len(batch) + len(kept)
     window_dims = tuple(sorted(rng.sample(range(rank), len(kept))))
@@ -106,7 +105,7 @@ def _gather(maker: Maker) -> Instance:
     lookup = _draw(maker)
     operand = maker.parameter(maker.rng.choice(("f32", "i32", "bool")), lookup.shape)
     indices = maker.parameter(maker.rng.choice(("i32", "i64")), lookup.indices, lookup.domain)
-    attributes = {
+    attributes: dict[str, Attribute] = {
         "offset_dims": lookup.window_dims,
         "collapsed_slice_dims": lookup.dims("gone"),
         "operand_batching_dims": lookup.dims("batching"),
@@ -124,15 +123,14 @@ def _scatter(maker: Maker) -> Instance:
     combiner = rng.choice(("add", "add", "set", "max", "min", "mul"))
     dtype = rng.choice(("f32", "f64", "i32"))
     splat = rng.choice(("", "", "0", "1"))
-    operand = (
-        maker.constant(dtype, lookup.shape, splat) if splat else maker.parameter(dtype, lookup.shape)
-    )
-    unique = len(lookup.index_map) == 1 and prod(lookup.indices) <= lookup.domain.high + 1
+    operand = maker.constant(dtype, lookup.shape, splat) if splat else maker.parameter(dtype, lookup.shape)
+    places = lookup.domain.high + 1
+    unique = len(lookup.index_map) == 1 and 1 < prod(lookup.indices) <= places
     unique = unique and not lookup.index_batching and rng.random() < 0.5
     domain = Domain("unique", 0, lookup.domain.high) if unique else lookup.domain
     indices = maker.parameter(rng.choice(("i32", "i64")), lookup.indices, domain)
     updates = maker.parameter(dtype, lookup.windows)
-    attributes = {
+    attributes: dict[str, Attribute] = {
         "update_window_dims": lookup.window_dims,
         "inserted_window_dims": lookup.dims("gone"),
         "input_batching_dims": lookup.dims("batching"),

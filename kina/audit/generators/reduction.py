@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kina.audit.instance import Instance, Maker
+from kina.frontend.ir import Attribute
 
 Make = Callable[[Maker], Instance]
 
@@ -18,7 +19,7 @@ def _reduce(maker: Maker) -> Instance:
     dtype = rng.choice(("bool", "bool", "i32") if kind in ("and", "or") else _NUMBERS)
     dims = tuple(rng.sample(range(len(shape)), rng.choice((0, 1, 1, 1, len(shape)))))
     labels = [["reduced" if dim in dims else "kept" for dim in range(len(shape))]]
-    attributes = {"dimensions": dims, "kind": kind}
+    attributes: dict[str, Attribute] = {"dimensions": dims, "kind": kind}
     return maker.instance("reduce", (maker.parameter(dtype, shape),), attributes, labels)
 
 

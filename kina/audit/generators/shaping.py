@@ -99,9 +99,7 @@ def _dynamic_slice(maker: Maker) -> Instance:
     shape = maker.shape(1, 2)
     window = _window(maker, shape)
     operand = maker.parameter(maker.rng.choice(_DTYPES), shape)
-    return maker.instance(
-        "dynamic_slice", (operand, *_starts(maker, shape, window)), {"slice_sizes": window}
-    )
+    return maker.instance("dynamic_slice", (operand, *_starts(maker, shape, window)), {"slice_sizes": window})
 
 
 def _dynamic_update_slice(maker: Maker) -> Instance:

@@ -1,0 +1,65 @@
+"""The audit of one kind of op."""
+
+from __future__ import annotations
+
+from kina.audit.generators import SMALL, count, instances
+from kina.audit.hypotheses import Missing, Search
+from kina.audit.lacking import lacking
+from kina.audit.op_rule import Derived, derive
+from kina.audit.outcome import OpReport
+from kina.audit.wrong import incorrect, try_allowed
+from kina.rulebook.base import RuleBase
+
+#: Of the instances of a kind this many are searched for missing placements.
+_SEARCHED = 12
+
+
+def audit_op(kind: str, base: RuleBase, seed: int = 0, solver: str = "auto") -> OpReport:
+    """What the rules of `base` say of a kind, held against what it computes. Equal seeds give equal reports.
+
+    Raises ProgramError if a rule file is at fault, SetupError if the engine cannot be used.
+    """
+    derived = derive(list(instances(kind, seed, count(kind))), base.compiled, solver)
+    tried = try_allowed(derived, (seed,))
+
+    def small() -> Derived:
+        return derive(list(instances(kind, seed, 2 * count(kind), SMALL)), base.compiled, solver)
+
+    wrong = incorrect(derived, tried.faults, (seed,), small)
+    searched, found = _search(derived, seed)
+    return OpReport(
+        kind,
+        len(derived.instances),
+        tried.placements,
+        searched,
+        0,
+        wrong,
+        lacking(kind, found),
+        _fired(derived),
+    )
+
+
+def _search(derived: Derived, seed: int) -> tuple[int, list[Missing]]:
+    """Missing placements; sizes of 1 and 0 make things right by chance, so such instances are left out."""
+    sizable = [
+        number
+        for number, instance in enumerate(derived.instances)
+        if all(
+            size > 1 for type_ in (*instance.operand_types, *instance.result_types) for size in type_.shape
+        )
+    ]
+    found: list[Missing] = []
+    tried = 0
+    for number in sizable[:_SEARCHED]:
+        search = Search(derived.instances[number], derived.rules[number], (seed, number))
+        found += search.missing()
+        tried += search.tried
+    return tried, found
+
+
+def _fired(derived: Derived) -> tuple[str, ...]:
+    """The names of the rules that said something of one of the instances."""
+    evaluation = derived.evaluation
+    rules = evaluation.rules.rulebook.rules
+    numbers = {firing.rule for op in derived.ops for firing in evaluation.fired(op)}
+    return tuple(sorted({rules[number].name for number in numbers} - {""}))

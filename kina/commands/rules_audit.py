@@ -1,0 +1,100 @@
+"""`kina rules audit`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kina.commands.options import solver_option
+from kina.commands.rules_options import names_completion
+from kina.commands.show import show_findings, style_for
+from kina.diagnostics.finding import SetupError
+from kina.output import write_stdout
+from kina.progress import progress
+
+if TYPE_CHECKING:
+    from kina.audit.outcome import OpReport
+    from kina.diagnostics.finding import Finding
+    from kina.rulebook.base import RuleBase
+
+_EPILOG = """\b
+Examples:
+  kina rules audit all
+  kina rules audit dot_general
+  kina rules audit layout.slice-pass
+  kina rules audit rules/contraction.dl --seed 3
+  kina rules audit all --base ../branch/rules      another rule base than kina's own
+
+\b
+Exit codes: 0 every placement that the rules allow is right; 1 one is not, or a rule file is at fault;
+2 there is nothing of that name.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("names", metavar="[RULE|FILE|OP|all]...", nargs=-1, shell_complete=names_completion)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of what is drawn.")
+@click.option("--jobs", type=click.IntRange(1), help="How many processes; one for each core by default.")
+@click.option(
+    "--base",
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False),
+    help="The rule base, in place of kina's own.",
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@solver_option
+def audit(
+    names: tuple[str, ...], seed: int, jobs: int | None, base: str | None, form: str, solver: str
+) -> int:
+    """Hold rules against what the ops compute: wrong placements, and missing ones."""
+    from kina.audit.findings import findings
+    from kina.rulebook.base import RuleBase, own_rules
+
+    rules = RuleBase(Path(base)) if base else own_rules()
+    if not (rules.folder / "base.dl").is_file():
+        raise SetupError(f"`{base}` holds no rule base", "it has a `base.dl` that includes the other files")
+    reports = _reports(names, rules, seed, solver, jobs or len(os.sched_getaffinity(0)))
+    found = findings(reports, rules)
+    _show(reports, found, seed, form)
+    return 1 if any(finding.severity == "error" for finding in found) else 0
+
+
+def _reports(
+    names: Sequence[str], rules: RuleBase, seed: int, solver: str, jobs: int
+) -> tuple[OpReport, ...]:
+    """Audit the ops that the names are about, with progress."""
+    from kina.audit.choose import chosen_ops
+    from kina.audit.workers import audit_ops
+
+    with progress() as say:
+        say("which ops the rules speak of")
+        kinds = chosen_ops(names, rules, solver)
+        done: list[str] = []
+
+        def watch(kind: str) -> None:
+            done.append(kind)
+            say(f"{len(done)} of {len(kinds)} ops audited, the last {kind}")
+
+        say(f"0 of {len(kinds)} ops audited")
+        return audit_ops(kinds, rules, seed, solver, jobs, watch)
+
+
+def _show(reports: Sequence[OpReport], found: Sequence[Finding], seed: int, form: str) -> None:
+    if form == "json":
+        from kina.audit.outcome import to_json
+        from kina.report.as_json import findings_json
+
+        ok = not any(finding.severity == "error" for finding in found)
+        whole = {"version": 1, "ok": ok, "seed": seed, "ops": [to_json(report) for report in reports]}
+        write_stdout(json.dumps({**whole, "findings": findings_json(found)}, ensure_ascii=False) + "\n")
+        return
+    from kina.audit.report_text import audit_text
+
+    write_stdout(audit_text(reports, seed, style_for(sys.stdout)))
+    show_findings(found)
