@@ -1,8 +1,7 @@
 """Solves rules with clingo, by grounding alone: stratified rules have no choice left to search.
 
 Symbols are numbered in the order of their text, so that `<` means the same on numbers as on symbols. The
-grounder
-runs in a child process, since nothing but the end of its process stops it.
+grounder runs in a child process, since nothing but the end of its process stops it.
 """
 
 from __future__ import annotations

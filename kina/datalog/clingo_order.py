@@ -2,16 +2,13 @@
 
 The grounder picks the next premise by a cost that forgets which columns are keys: a premise with one of two
 columns bound costs less the wider its relation is, however little that column says. On a model of 96 layers
-it
-then scans all values for each dim. So the order is planned here, as Soufflé does it (fully bound premises
-first,
-else the order of the text), and written into the program:
+it then scans all values for each dim. So the order is planned here, as Soufflé does it (fully bound premises
+first, else the order of the text), and written into the program:
 
 - the first premise begins with a variable that is bound from the start, which puts it first;
 - a premise that binds nothing is a double negation, which waits for its variables;
 - a column of a small type, such as a dim or a mesh axis, does not open a premise whose key is still unbound:
-it is
-  renamed, and equated to its variable by a term that has a value only when the key is bound.
+  it is renamed, and equated to its variable by a term that has a value only when the key is bound.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -45,6 +46,40 @@ def needed(rulebook: Rulebook, outputs: Collection[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def copies(rulebook: Rulebook, outputs: Collection[str]) -> dict[str, str]:
+    """Relations that repeat another one under a new name, with that other one: each tuple less is time."""
+    rules = Counter(rule.head.relation for rule in rulebook.rules)
+    origins = {
+        rule.head.relation: origin
+        for rule in rulebook.rules
+        if rules[rule.head.relation] == 1
+        and rule.head.relation not in outputs
+        and not rulebook.relations[rule.head.relation].is_input
+        and (origin := _copied(rule)) is not None
+    }
+    return {name: _first(origin, origins) for name, origin in origins.items()}
+
+
+def _copied(rule: Rule) -> str | None:
+    """The relation whose tuples the rule repeats as they are."""
+    match rule.body:
+        case (Atom(relation=relation, arguments=arguments),) if relation != rule.head.relation:
+            names = [term.name for term in arguments if isinstance(term, Variable)]
+            heads = [term.name for term in rule.head.arguments if isinstance(term, Variable)]
+            whole = len(set(names)) == len(arguments) == len(rule.head.arguments)
+            return relation if whole and names == heads else None
+    return None
+
+
+def _first(name: str, origins: Mapping[str, str]) -> str:
+    """Where a chain of copies begins; copies of each other are empty, and any of them will do."""
+    seen = {name}
+    while name in origins and origins[name] not in seen:
+        name = origins[name]
+        seen.add(name)
+    return name
+
+
 def rule_texts(rulebook: Rulebook, relations: Collection[str]) -> Iterator[str]:
     """Every text constant in the rules that derive the relations."""
     for rule in rulebook.rules:
@@ -81,9 +116,11 @@ def translate(rulebook: Rulebook, outputs: Collection[str], keys: frozenset[str]
     The predicates are `r0`, `r1`, ... in the order of the relations. Each has a first argument 0 before the
     columns, for the sake of the join order; `keys` are the types that tell much (`clingo_order`).
     """
-    relations = needed(rulebook, outputs)
+    same = copies(rulebook, outputs)
+    relations = needed(rulebook, outputs) - same.keys()
     texts = tuple(sorted(set(rule_texts(rulebook, relations))))
     predicates = {name: f"r{index}" for index, name in enumerate(rulebook.relations)}
+    predicates.update({name: predicates[origin] for name, origin in same.items()})
     constants = {text: f"c{index}" for index, text in enumerate(texts)}
     stratum = {name: index for index, group in enumerate(rulebook.strata) for name in group}
     writer = _Writer(predicates, constants, rulebook.relations, stratum, keys)
