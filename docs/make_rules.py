@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kina.datalog.grammar import parse
 from kina.datalog.rules import dependencies
-from kina.datalog.syntax import Clause, Component, Declaration, Include, RuleFile, metadata_text
+from kina.datalog.syntax import Clause, Component, Declaration, Include, Once, RuleFile, metadata_text
 from kina.facts.entry import entry_text
 from kina.paths import rules_path
 from kina.source import Source
@@ -54,10 +54,18 @@ def rules_page() -> str:
     return "\n".join(out).rstrip() + "\n"
 
 
+def _included(name: str) -> list[str]:
+    """The files that a file includes; in place of one that is nothing but includes, those."""
+    found: list[str] = []
+    for item in (each for each in _parsed(name).items if isinstance(each, Include)):
+        only = all(isinstance(each, Include | Once) for each in _parsed(item.path).items)
+        found += _included(item.path) if only else [item.path]
+    return found
+
+
 def _files() -> Iterator[_File]:
     """The files in reading order, as `base.dl` includes them."""
-    base = _parsed("base.dl")
-    for name in (item.path for item in base.items if isinstance(item, Include)):
+    for name in _included("base.dl"):
         file = _parsed(name)
         match = re.match(r"(?:\.[^\n]*\n)+((?://[^\n]*\n)+)", file.source.text)
         assert match is not None, f"{name} has no header"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kina.datalog.proof_steps import Derivation
 from kina.datalog.rules import Rule, Rulebook
@@ -14,70 +15,102 @@ from kina.datalog.tables import Row
 Goal = tuple[str, Row]
 
 
+class _Found(NamedTuple):
+    """A derivation of the tuple `node`: `deep` are its premises in the cone, `shallow` the others."""
+
+    node: int
+    derivation: Derivation
+    deep: tuple[int, ...]
+    shallow: tuple[Goal, ...]
+
+
 @dataclass(slots=True)
 class Cone:
     """The tuples that a goal may rest on, as far as they are found, with their derivations.
 
     Tuples of the relations in `bounds` have no proof higher than that, and are looked into when it matters.
+    The others are numbered as they are found.
     """
 
     goal: Goal
     bounds: Mapping[str, int]
     depth: int = 0
     frontier: list[Goal] = field(default_factory=list)
-    seen: set[Goal] = field(default_factory=set)
-    derivations: list[tuple[Goal, Derivation]] = field(default_factory=list)
-    heights: dict[Goal, int] = field(default_factory=dict)
-    best: dict[Goal, Derivation] = field(default_factory=dict)
+    _numbers: dict[Goal, int] = field(default_factory=dict)
+    _found: list[_Found] = field(default_factory=list)
+    _heights: dict[int, int] = field(default_factory=dict)
+    _best: dict[int, Derivation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.frontier.append(self.goal)
-        self.seen.add(self.goal)
+        self._numbers[self.goal] = 0
 
     def add(self, node: Goal, derivation: Derivation) -> None:
-        self.derivations.append((node, derivation))
+        deep: list[int] = []
+        shallow: list[Goal] = []
         for premise in derivation.premises:
-            if premise not in self.seen and premise[0] not in self.bounds:
-                self.seen.add(premise)
+            if premise[0] in self.bounds:
+                shallow.append(premise)
+                continue
+            number = self._numbers.get(premise)
+            if number is None:
+                number = self._numbers[premise] = len(self._numbers)
                 self.frontier.append(premise)
+            if number not in deep:
+                deep.append(number)
+        self._found.append(_Found(self._numbers[node], derivation, tuple(deep), tuple(shallow)))
 
     def settle(self, shallow_height: Callable[[Goal], int]) -> None:
         """Least heights of all tuples that the derivations found so far prove, level by level."""
-        self.heights, self.best = {}, {}
-        missing: list[int] = []
-        waiting: dict[Goal, list[int]] = {}
+        heights: dict[int, int] = {}
+        best: dict[int, Derivation] = {}
+        missing = [len(found.deep) for found in self._found]
+        waiting: list[list[int]] = [[] for _ in self._numbers]
         levels: dict[int, list[int]] = {}
-        for number, (_, derivation) in enumerate(self.derivations):
-            deep = {premise for premise in derivation.premises if premise[0] not in self.bounds}
-            missing.append(len(deep))
-            for premise in deep:
-                waiting.setdefault(premise, []).append(number)
-            if not deep:
-                levels.setdefault(self._height_over(derivation, 0, shallow_height), []).append(number)
+        for number, found in enumerate(self._found):
+            for premise in found.deep:
+                waiting[premise].append(number)
+            if not found.deep:
+                levels.setdefault(self._height_over(found, 0, shallow_height), []).append(number)
         while levels:
             height = min(levels)
             for number in sorted(levels.pop(height)):
-                node, derivation = self.derivations[number]
-                if node in self.heights:
+                node = self._found[number].node
+                if node in heights:
                     continue
-                self.heights[node] = height
-                self.best[node] = derivation
-                for after in waiting.get(node, ()):
+                heights[node] = height
+                best[node] = self._found[number].derivation
+                for after in waiting[node]:
                     missing[after] -= 1
                     if not missing[after]:
-                        above = self._height_over(self.derivations[after][1], height + 1, shallow_height)
+                        above = self._height_over(self._found[after], height + 1, shallow_height)
                         levels.setdefault(above, []).append(after)
+        self._heights, self._best = heights, best
 
-    def _height_over(self, derivation: Derivation, least: int, shallow_height: Callable[[Goal], int]) -> int:
+    def _height_over(self, found: _Found, least: int, shallow_height: Callable[[Goal], int]) -> int:
         """The height of a derivation, from `least`, which its deep premises make it."""
-        if derivation.rule is None or not derivation.rule.body:
+        rule = found.derivation.rule
+        if rule is None or not rule.body:
             return 0
         height = max(1, least)
-        for premise in derivation.premises:
-            bound = self.bounds.get(premise[0])
-            if bound is not None and bound >= height:
+        for premise in found.shallow:
+            if self.bounds[premise[0]] >= height:
                 height = max(height, 1 + shallow_height(premise))
         return height
+
+    def height(self, node: Goal) -> int | None:
+        """The least height of a tuple; None if nothing found so far proves it."""
+        return self._heights.get(self._numbers.get(node, -1))
+
+    def best(self, node: Goal) -> Derivation | None:
+        """The derivation of that height."""
+        return self._best.get(self._numbers.get(node, -1))
+
+    def settled(self) -> Iterator[tuple[Goal, int, Derivation]]:
+        """All tuples that are proved, with height and derivation."""
+        for node, number in self._numbers.items():
+            if number in self._heights:
+                yield node, self._heights[number], self._best[number]
 
 
 def shallow_bounds(rulebook: Rulebook) -> dict[str, int]:

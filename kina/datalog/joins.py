@@ -256,6 +256,12 @@ def instances(stages: tuple[Stage, ...], slots: Slots) -> Iterator[None]:
     if len(stages) == 1:
         yield
         return
+    if len(stages) == 2:
+        stage = stages[1]
+        for row in stage.index.get(stage.key(slots), ()):
+            if _agrees(stage, row, slots):
+                yield
+        return
     stack = [iter(stages[1].index.get(stages[1].key(slots), ()))]
     while stack:
         stage = stages[len(stack)]
@@ -279,4 +285,7 @@ def _agrees(stage: Stage, row: Row, slots: Slots) -> bool:
             return False
     for slot, column in stage.fills:
         slots[slot] = row[column]
-    return all(check(slots) for check in stage.checks)
+    for check in stage.checks:  # noqa: SIM110 - a generator takes longer than what it checks
+        if not check(slots):
+            return False
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kina.datalog.joins import named_wildcards, term_value
 from kina.datalog.rules import Relation, Rule, Rulebook
@@ -24,8 +24,7 @@ from kina.datalog.tables import Row, Tables, Value
 from kina.diagnostics.finding import ProofStep
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(NamedTuple):
     """An instance of a rule: its positive premises in the order of the body and the values of its variables.
 
     `rule` is None for a fact of an input relation.
@@ -43,10 +42,11 @@ def write_steps(
     numbers: dict[tuple[str, Row], int] = {goal: 0}
     steps: list[ProofStep | None] = [None]
     queue = [goal]
+    scopes: dict[int, Scope] = {}
     for node in queue:
         derivation = chosen[node]
         premises: list[int] = []
-        for premise in _premises(derivation, tables):
+        for premise in _premises(derivation, tables, scopes):
             if isinstance(premise, ProofStep):
                 premises.append(len(steps))
                 steps.append(_numbered(premise, len(steps)))
@@ -93,13 +93,20 @@ def _numbered(step: ProofStep, number: int) -> ProofStep:
     return ProofStep(number, step.relation, step.columns, step.says, hidden=step.hidden)
 
 
-def _premises(derivation: Derivation, tables: Tables) -> list[tuple[str, Row] | ProofStep]:
-    """The premises in the order of the body, those that are no tuples as unnumbered leaves."""
+def _premises(
+    derivation: Derivation, tables: Tables, scopes: dict[int, Scope]
+) -> list[tuple[str, Row] | ProofStep]:
+    """The premises in the order of the body, those that are no tuples as unnumbered leaves.
+
+    `scopes` has those of the rules that came before, by their ids.
+    """
     if derivation.rule is None:
         return []
     rule = derivation.rule
     slots: Slots = list(derivation.slots)
-    scope = Scope.of(rule.clause, named_wildcards(rule.body), tables)
+    scope = scopes.get(rule.id)
+    if scope is None:
+        scope = scopes[rule.id] = Scope.of(rule.clause, named_wildcards(rule.body), tables)
     found: list[tuple[str, Row] | ProofStep] = []
     tuples = iter(derivation.premises)
     for premise in rule.body:

@@ -9,7 +9,7 @@ What is further from the goal than the height found cannot lower it, so short pr
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -58,24 +58,25 @@ class Prover:
         Of several derivations of one height the first in the order of clauses and of premises is taken.
         KeyError if the tuple is not derived.
         """
-        goal = (relation, columns)
-        with _without_collection():
-            cone = self._search(goal)
-        chosen = {goal: cone.best[goal]}
+        with without_collection():
+            return self._prove((relation, columns))
+
+    def _prove(self, goal: Goal) -> tuple[ProofStep, ...]:
+        cone = self._search(goal)
+        chosen: dict[Goal, Derivation] = {}
         queue = [goal]
         for node in queue:
-            for premise in chosen[node].premises:
-                if premise not in chosen:
-                    chosen[premise] = (
-                        cone.best[premise] if premise in cone.best else self._settled(premise)[1]
-                    )
-                    queue.append(premise)
+            if node not in chosen:
+                chosen[node] = cone.best(node) or self._settled(node)[1]
+                queue += chosen[node].premises
         return write_steps(self.rulebook, self.tables, goal, chosen)
 
     def height(self, relation: str, columns: Row) -> int:
         """The least height of a proof of the tuple. KeyError if it is not derived."""
         goal = (relation, columns)
-        return self._search(goal).heights[goal]
+        found = self._search(goal).height(goal)
+        assert found is not None
+        return found
 
     def _search(self, goal: Goal, bounds: Mapping[str, int] | None = None) -> Cone:
         if not self.tables.has(*goal):
@@ -86,7 +87,7 @@ class Prover:
             while cone.frontier and cone.depth < depth:
                 self._expand(cone)
             cone.settle(self._shallow_height)
-            height = cone.heights.get(goal)
+            height = cone.height(goal)
             if height is not None and (height <= cone.depth or not cone.frontier):
                 return cone
             if not cone.frontier:
@@ -101,10 +102,10 @@ class Prover:
         found = self._shallow.get(node)
         if found is None:
             cone = self._search(node, {})
-            found = self._shallow[node] = (cone.heights[node], cone.best[node])
+            settled = {each: (height, best) for each, height, best in cone.settled()}
+            found = self._shallow[node] = settled[node]
             if not cone.frontier:
-                for each, height in cone.heights.items():
-                    self._shallow[each] = (height, cone.best[each])
+                self._shallow.update(settled)
         return found
 
     def _expand(self, cone: Cone) -> None:
@@ -117,10 +118,9 @@ class Prover:
                 cone.add(node, Derivation(None, (), ()))
                 continue
             for matcher in self._matchers(relation):
-                if matcher.gate is not None and matcher.gate[0](row) not in matcher.gate[1]:
-                    continue
-                for derivation in matcher.derivations(row):
-                    cone.add(node, derivation)
+                if matcher.may_derive(row):
+                    for derivation in matcher.derivations(row):
+                        cone.add(node, derivation)
 
     def _matchers(self, relation: str) -> list[_Matcher]:
         found = self._heads.get(relation)
@@ -178,6 +178,10 @@ class _Matcher:
             ),
         )
 
+    def may_derive(self, row: Row) -> bool:
+        """False only if the rule cannot derive the row, which a look at the head tells."""
+        return self.gate is None or self.gate[0](row) in self.gate[1]
+
     def derivations(self, row: Row) -> Iterator[Derivation]:
         """The instances of the rule that derive the row."""
         slots: Slots = list(self.blank)
@@ -186,7 +190,7 @@ class _Matcher:
         if any(getter(slots) != row[column] for column, getter in self.early):
             return
         for _ in instances(self.stages, slots):
-            if any(getter(slots) != row[column] for column, getter in self.late):
+            if self.late and any(getter(slots) != row[column] for column, getter in self.late):
                 continue
             yield Derivation(
                 self.rule, tuple([(name, row(slots)) for name, row in self.premises]), tuple(slots)
@@ -205,23 +209,9 @@ def _gate(
     return itemgetter(*found), stages[1].index
 
 
-@dataclass(frozen=True, slots=True)
-class Derivable:
-    """The rows that some rules derive in one step from tables, found when they are asked about."""
-
-    matchers: tuple[_Matcher, ...]
-
-    @staticmethod
-    def by(rules: Iterable[Rule], tables: Tables) -> Derivable:
-        return Derivable(tuple(_Matcher.of(rule, tables) for rule in rules))
-
-    def __contains__(self, row: Row) -> bool:
-        return any(True for matcher in self.matchers for _ in matcher.derivations(row))
-
-
 @contextmanager
-def _without_collection() -> Iterator[None]:
-    """The cyclic collector would walk all tuples of a cone again and again and find no cycle."""
+def without_collection() -> Iterator[None]:
+    """Inside, the cyclic collector is off: it would walk all tuples of a cone again and find no cycle."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from kina.diagnose.words import OpWords
 from kina.diagnostics.finding import ProofStep
 from kina.facts.axes import axes_word
 from kina.facts.names import encode
@@ -52,6 +53,14 @@ class Case:
     @cached_property
     def axes(self) -> dict[str, str]:
         return {encode(axis.name): axis.name for axis in self.program.mesh.axes}
+
+    @cached_property
+    def _words(self) -> OpWords:
+        return OpWords(self.program)
+
+    def op_words(self, op: Op) -> str:
+        """An op as a message names it."""
+        return self._words.of(op)
 
     def rows(self, relation: str) -> Sequence[Fact]:
         return self.relations.get(relation, ())

@@ -175,13 +175,14 @@ def _question(conflict: Conflict) -> str:
 def message(case: Case, conflict: Conflict) -> str:
     """What is the case, in one line."""
     op = case.producers.get(conflict.value.id)
-    kind = op.kind if op else "parameter"
     name = case.short(conflict.value)
-    where = "its result" if name.split("#")[0].split(".")[-1] == kind else f"`{name}`"
+    words = case.op_words(op) if op else f"`{name}`"
+    own = f"`{name.split('#')[0].split('.')[-1]}`"
+    where = "it" if not op else "its result" if own in words else f"`{name}`"
     if conflict.one.dim != conflict.two.dim:
-        return f"`{kind}` is asked to put `{conflict.axis}` on two dims of {where}"
+        return f"{words} is asked to put `{conflict.axis}` on two dims of {where}"
     one, two = axis_words(conflict.one.axes), axis_words(conflict.two.axes)
-    return f"`{kind}` is asked to split dim {conflict.one.dim} of {where} over {one} and over {two}"
+    return f"{words} is asked to split dim {conflict.one.dim} of {where} over {one} and over {two}"
 
 
 def _asked(side: Side) -> str:

@@ -41,8 +41,8 @@ def _unmet(case: Case) -> Iterator[Finding]:
         yield Finding(
             "K320",
             "error",
-            f"`{op.kind}` needs the value of `{case.short(value)}`, which is to stay a pending {reduction}"
-            f" over `{case.axes[str(axis)]}`",
+            f"{case.op_words(op)} needs the value of `{case.short(value)}`, which is to stay a pending"
+            f" {reduction} over `{case.axes[str(axis)]}`",
             op.span,
             f"not linear for a pending {reduction}",
             labels=(Label(note.span, "demanded here"),),
@@ -58,7 +58,7 @@ def _clashes(case: Case) -> Iterator[Finding]:
         yield Finding(
             "K901",
             "error",
-            f"the rules of `{op.kind}` contradict each other on dim {fact[2]} at `{fact[1]}`",
+            f"the rules of {case.op_words(op)} contradict each other on dim {fact[2]} at `{fact[1]}`",
             op.span,
             proof=case.proof("role_clash", fact),
             rule="sanity.role-clash",
@@ -71,7 +71,7 @@ def _unruled(case: Case) -> Iterator[Finding]:
         yield Finding(
             "K902",
             "warning",
-            f"no rule covers `{op.kind}`, so every device does all of its work",
+            f"no rule covers {case.op_words(op)}, so every device does all of its work",
             op.span,
             "replicated",
             proof=case.proof("unruled", fact),

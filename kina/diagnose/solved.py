@@ -83,10 +83,11 @@ def _no_stage(_: str) -> AbstractContextManager[None]:
 
 def rules_of(entry: str) -> Rulebook:
     """The rule base with the levels of an entry file; a process reads it once for each."""
-    return _compiled(entry).rulebook
+    return compiled_rules(entry).rulebook
 
 
-def _compiled(entry: str) -> Compiled:
+def compiled_rules(entry: str) -> Compiled:
+    """The same as the engines take it."""
     return compile_text(entry, "main.dl", (rules_path(),))
 
 
@@ -98,7 +99,7 @@ def solve_program(program: Program, solver: str, stage: Stage = _no_stage) -> So
     with stage("dump"):
         facts = dump(program)
     with stage("rules"):
-        rules = _compiled(facts.entry)
+        rules = compiled_rules(facts.entry)
     with stage("solve"):
         levels = level_names(facts.priorities, facts.derived)
         outputs = (

@@ -39,13 +39,13 @@ def _gathers(case: Case) -> Iterator[Finding]:
     user, name, _, axis = rows[0]
     value, op = case.value(name), case.producers[case.value(user).id]
     proof = case.proof("gathered_whole", rows[0]) if len(case.program.ops) <= PROVEN_OPS else ()
-    axes = [case.axes[str(row[3])] for row in rows if row[:2] == (user, name)]
+    axes = list(dict.fromkeys(case.axes[str(row[3])] for row in rows if row[:2] == (user, name)))
     others = {row[:2] for row in rows} - {(user, name)}
     labels = [Label(note.span, f"splits over `{case.axes[str(axis)]}`") for note in case.origins(proof)]
     yield Finding(
         "K501",
         "warning",
-        f"`{op.kind}` gathers all of `{case.short(value)}` over {axis_words(list(dict.fromkeys(axes)))}",
+        f"{case.op_words(op)} gathers all of `{case.short(value)}` over {axis_words(axes)}",
         op.span,
         f"{value.type.bytes:,} bytes whole on each device",
         labels=tuple(labels[:3]),
@@ -94,7 +94,7 @@ def _repeat(case: Case, axis: str, wasted: list[tuple[int, Op]], total: int) -> 
     return Finding(
         "K504",
         "warning",
-        f"all {size} devices of `{axis}` compute the same `{op.kind}`",
+        f"all {size} devices of `{axis}` compute the same {case.op_words(op)}",
         op.span,
         f"nothing that it computes is split over `{axis}`",
         notes=tuple(notes),

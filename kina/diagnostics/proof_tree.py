@@ -9,8 +9,8 @@ from kina.diagnostics.cells import cells, cut, pad, printable, wrap
 from kina.diagnostics.finding import ProofStep
 from kina.diagnostics.style import Style
 
-#: Lines of a proof in its short form.
-_SHORT_LINES = 24
+#: Rows that the tree of a proof takes in its short form.
+SHORT_ROWS = 24
 #: Tree levels that are drawn by indentation; deeper ones carry their depth as a number.
 _LEVELS = 12
 #: A run of alike steps is folded from this many on.
@@ -41,22 +41,42 @@ class _Tree:
     shown: set[int] = field(default_factory=set)
 
 
-def proof_lines(proof: Sequence[ProofStep], width: int, style: Style) -> list[str]:
-    """The heading of a proof and its tree, each line at most `width` columns where sentences allow."""
+def proof_lines(proof: Sequence[ProofStep], width: int, style: Style, most: int = SHORT_ROWS) -> list[str]:
+    """The heading of a proof and its tree, each line at most `width` columns where sentences allow.
+
+    In its short form the tree takes at most `most` rows: where it starts and where it ends.
+    """
     tree = _Tree(tuple(proof), style.proof == "full", _leads_to_given(proof))
     _grow(tree)
     given = sum(1 for step in proof if step.given_at is not None)
     steps = len(tree.shown)
     count = f"{steps} step{'s' if steps != 1 else ''}"
     heading = f"{count}, {given} of them given by you"
-    cut_off = 0 if tree.full else max(0, len(tree.lines) - _SHORT_LINES - 1)
     if tree.folded:
         heading += f"; {tree.folded} alike are folded (`--proof full` opens them)"
-    kept = tree.lines[:_SHORT_LINES] if cut_off else tree.lines
-    out = [heading, *_table(kept, width, style)]
-    if cut_off:
-        out.append(f"… {len(tree.lines) - _SHORT_LINES} more lines (`--proof full` shows them)")
-    return out
+    rows = _table(tree.lines, width, style)
+    return [heading, *_flat(rows if tree.full else _without_middle(rows, most))]
+
+
+def _flat(rows: Sequence[Sequence[str]]) -> list[str]:
+    return [part for parts in rows for part in parts]
+
+
+def _without_middle(rows: list[list[str]], most: int) -> list[list[str]]:
+    """The lines of a tree, those in the middle left out where all take more than `most` rows."""
+    if sum(map(len, rows)) <= most:
+        return rows
+    head, tail = 1, 1
+    taken = len(rows[0]) + len(rows[-1]) + 1
+    while head + tail < len(rows):
+        upper = head <= 2 * tail
+        more = len(rows[head] if upper else rows[-tail - 1])
+        if taken + more > most:
+            break
+        taken += more
+        head, tail = (head + 1, tail) if upper else (head, tail + 1)
+    left_out = len(rows) - head - tail
+    return [*rows[:head], [f"… {left_out} more lines (`--proof full` shows them)"], *rows[len(rows) - tail :]]
 
 
 def _leads_to_given(proof: Sequence[ProofStep]) -> frozenset[int]:
@@ -206,8 +226,8 @@ def _lead(line: _Line) -> tuple[str, str]:
     return stem + ("└─ " if line.last else "├─ ") + number, follow
 
 
-def _table(lines: Sequence[_Line], width: int, style: Style) -> list[str]:
-    """Sentence, rule, place; the place column needs 100 columns, the rule column 80."""
+def _table(lines: Sequence[_Line], width: int, style: Style) -> list[list[str]]:
+    """The rows of each line: sentence, rule, place. The place column needs 100 columns, the rule's 80."""
     rule_width = max((cells(line.rule) for line in lines), default=0)
     place_width = max((cells(line.place) for line in lines), default=0)
     widest = max((cells(_lead(line)[0] + line.says) for line in lines), default=0)
@@ -216,10 +236,7 @@ def _table(lines: Sequence[_Line], width: int, style: Style) -> list[str]:
     while columns and width - taken[columns] < min(widest, 40):
         columns -= 1
     room = min(widest, width - taken[columns]) if columns else width
-    out: list[str] = []
-    for line in lines:
-        out.extend(_row(line, room, columns, rule_width, style))
-    return out
+    return [_row(line, room, columns, rule_width, style) for line in lines]
 
 
 def _row(line: _Line, room: int, columns: int, rule_width: int, style: Style) -> list[str]:

@@ -120,7 +120,7 @@ def _labels(inquiry: Inquiry, move: Move) -> Iterator[Label]:
     for axis in move.step.axes:
         for op in part_makers(inquiry, move.coercion.value, axis):
             if op.span != move.collective.span:
-                yield Label(op.span, f"`{op.kind}` makes a part on each device of `{axis}`")
+                yield Label(op.span, f"{inquiry.case.op_words(op)} makes a part on each device of `{axis}`")
 
 
 def _lines(inquiry: Inquiry, decisions: Decisions, move: Move) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _port_lines(inquiry: Inquiry, decisions: Decisions, op: Op, coercion: Coerci
     program, plan = inquiry.program, decisions.plans[op.id]
     name = encode(program.values[op.results[0]].name)
     passing = {inquiry.case.axes[str(row[1])] for row in inquiry.rows("passes") if row[0] == name}
-    yield f"`{op.kind}` takes and leaves:"
+    yield f"{inquiry.case.op_words(op)} takes and leaves:"
     sides = [("operand", *pair) for pair in zip(op.operands, plan.operands, strict=True)]
     sides += [("result", *pair) for pair in zip(op.results, plan.results, strict=True)]
     for side, value, layout in sides:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kina.datalog.engine import solve
 from kina.datalog.proofs import Prover, proof_relations
 from kina.datalog.rules import Rulebook
 from kina.diagnose.case import Case, Fact
-from kina.diagnose.solved import rules_of
-from kina.explain.layered import LayeredProver, outline
+from kina.diagnose.solved import compiled_rules, rules_of
+from kina.explain.layered import LayeredProver, facts_for, outline
 from kina.facts.dump import Facts, dump
-from kina.facts.entry import level_names
+from kina.facts.entry import layouts_only, level_names
 from kina.facts.names import encode
 from kina.frontend.ir import Program, Value
 
@@ -109,17 +109,19 @@ def inquire_layered(program: Program, value: Value, solver: str, stage: Stage) -
     """
     with stage("dump"):
         facts = dump(program)
-    with stage("rules"):
-        rulebook = rules_of(facts.entry)
         derived = (encode(value.name),) in facts.relations["value_derived"]
         last = [name for name in level_names(facts.priorities, facts.derived) if "_written_" in name][-1]
         goal = "granted" if derived else f"{last}.accepted"
-        plan = outline(rulebook, goal)
+    with stage("rules"):
+        rules = compiled_rules(layouts_only(facts.entry, gradients=derived))
+        plan = outline(rules.rulebook, goal)
+        facts = replace(facts, relations=facts_for(plan, facts, with_derived=derived))
     with stage("solve"):
-        solution = solve(solver, rulebook, facts.relations, plan.outputs)
-    relations = _with_given(rulebook, facts, solution.relations)
-    prover = LayeredProver(rulebook, plan, facts, relations, solver)
-    return Inquiry(program, facts, rulebook, relations, (solution.solver, solution.version), prover, goal)
+        solution = solve(solver, rules, facts.relations, plan.outputs)
+    relations = _with_given(rules.rulebook, facts, solution.relations)
+    prover = LayeredProver(rules.rulebook, plan, facts, relations, solver)
+    engine = (solution.solver, solution.version)
+    return Inquiry(program, facts, rules.rulebook, relations, engine, prover, goal)
 
 
 def _with_given(

@@ -2,25 +2,25 @@
 
 Most of what the rules derive of a program says how its ops connect, and a proof needs that of a few of them.
 The first run gives the tuples of the levels, with the steps between dims as if they were given; the second
-derives those steps from the facts of the ops that the proof passes. What a negation needs and follows in one
-step from other tuples is looked up when it is asked about.
+derives those steps from the facts of the ops that the proof passes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kina.datalog.engine import solve
-from kina.datalog.proofs import Derivable, Prover, proof_relations
+from kina.datalog.proofs import Prover, proof_relations, without_collection
 from kina.datalog.rules import Rule, Rulebook
 from kina.datalog.syntax import Atom, Negation
-from kina.datalog.tables import Row, Tables
 from kina.diagnose.case import Fact
+from kina.diagnose.solved import compiled_rules
 from kina.diagnose.steps import STEP_RELATIONS
 from kina.diagnostics.finding import ProofStep
 from kina.facts.dump import Facts
+from kina.facts.entry import ops_only
 
 #: Relations whose tuples say how ops connect.
 BOUNDARY = frozenset(STEP_RELATIONS)
@@ -28,11 +28,11 @@ BOUNDARY = frozenset(STEP_RELATIONS)
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What the first run is asked for: `given` relations are taken for granted, `lazy` ones are looked up."""
+    """What the first run is given and asked for, and the rules of its proofs."""
 
     rulebook: Rulebook
+    inputs: frozenset[str]
     outputs: tuple[str, ...]
-    lazy: frozenset[str]
 
 
 def outline(rulebook: Rulebook, goal: str) -> Outline:
@@ -41,19 +41,27 @@ def outline(rulebook: Rulebook, goal: str) -> Outline:
     for rule in rulebook.rules:
         rules.setdefault(rule.head.relation, []).append(rule)
     wanted, negated = _above(rules, goal)
-    lazy = frozenset(
-        name
-        for name in negated - wanted
-        if all(_looks_up(rule, wanted, rulebook) for rule in rules.get(name, ())) and rules.get(name)
-    )
     relations = {
         name: replace(relation, is_input=relation.is_input or name in BOUNDARY)
         for name, relation in rulebook.relations.items()
     }
     kept = tuple(rule for rule in rulebook.rules if rule.head.relation not in BOUNDARY)
     coarse = replace(rulebook, relations=relations, rules=kept)
-    outputs = sorted(name for name in (wanted | negated) - lazy if not rulebook.relations[name].is_input)
-    return Outline(coarse, tuple(outputs), lazy)
+    outputs = sorted(name for name in wanted | negated if not rulebook.relations[name].is_input)
+    inputs = frozenset(name for name in proof_relations(rulebook, goal) if rulebook.relations[name].is_input)
+    return Outline(coarse, inputs, tuple(outputs))
+
+
+def facts_for(plan: Outline, facts: Facts, with_derived: bool) -> dict[str, list[Fact]]:
+    """The facts that the first run needs.
+
+    Those about gradients only `with_derived`: what the user wrote never takes a layout from there.
+    """
+    needed = {name: rows for name, rows in facts.relations.items() if name in plan.inputs}
+    if with_derived or not facts.derived:
+        return needed
+    gone = {row[0] for name in ("op_derived", "value_derived") for row in facts.relations[name]}
+    return {name: [row for row in rows if row[0] not in gone] for name, rows in needed.items()}
 
 
 def _above(rules: Mapping[str, Sequence[Rule]], goal: str) -> tuple[set[str], set[str]]:
@@ -72,33 +80,6 @@ def _above(rules: Mapping[str, Sequence[Rule]], goal: str) -> tuple[set[str], se
     return wanted, negated
 
 
-def _looks_up(rule: Rule, wanted: Collection[str], rulebook: Rulebook) -> bool:
-    """Whether all that a rule rests on is there, without negations."""
-    return all(
-        not isinstance(premise, Negation)
-        and (
-            not isinstance(premise, Atom)
-            or premise.relation in wanted
-            or rulebook.relations[premise.relation].is_input
-        )
-        for premise in rule.body
-    )
-
-
-@dataclass(slots=True)
-class LazyTables(Tables):
-    """Tables of which some relations are looked up by their rules; these can only be asked for members."""
-
-    lazy: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
-
-    def all(self, relation: str) -> frozenset[Row]:
-        """The rows of a relation; of a lazy one something that answers `in` alone."""
-        rules = self.lazy.get(relation)
-        if rules is None:
-            return Tables.all(self, relation)
-        return Derivable.by(rules, self)  # type: ignore[return-value]
-
-
 @dataclass(frozen=True)
 class LayeredProver:
     """Proves tuples of the relation that an outline was made for."""
@@ -111,20 +92,17 @@ class LayeredProver:
 
     @cached_property
     def _coarse(self) -> Prover:
-        lazy = {
-            name: tuple(rule for rule in self.rulebook.rules if rule.head.relation == name)
-            for name in self.outline.lazy
-        }
-        return Prover(self.outline.rulebook, LazyTables(self.relations, lazy=lazy))
+        return Prover(self.outline.rulebook, self.relations)
 
     def prove(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
         """A proof of the tuple, of least height where steps between dims count as given. KeyError if none."""
-        steps = self._coarse.prove(relation, fact)
-        open_ = [(step.relation, step.columns) for step in steps if step.relation in BOUNDARY]
-        if not open_:
-            return steps
-        prover = self._connections(steps)
-        return _joined(steps, {goal: prover.prove(*goal) for goal in open_})
+        with without_collection():
+            steps = self._coarse.prove(relation, fact)
+            open_ = [(step.relation, step.columns) for step in steps if step.relation in BOUNDARY]
+            if not open_:
+                return steps
+            prover = self._connections(steps)
+            return _joined(steps, {goal: prover.prove(*goal) for goal in open_})
 
     def _connections(self, steps: Sequence[ProofStep]) -> Prover:
         """Derives how the ops connect that touch what the boundary steps of a proof speak of."""
@@ -138,7 +116,8 @@ class LayeredProver:
         }
         needed = set().union(*(proof_relations(self.rulebook, name) for name in BOUNDARY))
         derived = sorted(name for name in needed if not self.rulebook.relations[name].is_input)
-        return Prover(self.rulebook, {**near, **solve(self.solver, self.rulebook, near, derived).relations})
+        rules = compiled_rules(ops_only(self.facts.entry))
+        return Prover(self.rulebook, {**near, **solve(self.solver, rules, near, derived).relations})
 
 
 def _near(

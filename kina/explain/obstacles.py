@@ -54,12 +54,11 @@ def obstacle(inquiry: Inquiry, reason: Reason) -> Obstacle:
             return _contested(inquiry, reason)
         case "whole":
             op = _op(inquiry, reason)
-            return Obstacle(
-                f"`{op.kind}` needs the dim whole", op.span, f"dim {reason.place[1]} must not be split"
-            )
+            words = f"{inquiry.case.op_words(op)} needs the dim whole"
+            return Obstacle(words, op.span, f"dim {reason.place[1]} must not be split")
         case _:
             op = _op(inquiry, reason)
-            return Obstacle(f"no rule covers `{op.kind}`", op.span, "replicated")
+            return Obstacle(f"no rule covers {inquiry.case.op_words(op)}", op.span, "replicated")
 
 
 def _behind(reason: Reason) -> str:

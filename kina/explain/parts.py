@@ -37,7 +37,8 @@ def completed_because(inquiry: Inquiry, value: int, axis: str, side: str, op: Op
     program = inquiry.program
     name = program.values[value].name
     if side == "operand" and op is not None:
-        return f"it is completed here, because `{op.kind}` needs the value of `{name}` and not a part of it"
+        words = inquiry.case.op_words(op)
+        return f"it is completed here, because {words} needs the value of `{name}` and not a part of it"
     uses = [each for each in program.ops if value in each.operands]
     count = sum(each.operands.count(value) for each in uses) + program.results.count(value)
     if side == "parameter":
@@ -58,13 +59,14 @@ def _not_passed(inquiry: Inquiry, value: int, axis: str, use: Op) -> str:
     """Why parts do not pass the only use of a value."""
     program = inquiry.program
     name, user = program.values[value].name, encode(program.values[use.results[0]].name)
+    words = inquiry.case.op_words(use)
     port = operand_port(user, use.operands.index(value))
     if any(row[0] == encode(name) for row in inquiry.rows("annotated")):
         return f"`{name}` is annotated, and stored as it is written"
     if not any(row[:2] == (user, port) for row in inquiry.rows("linear")):
-        return f"its use `{use.kind}` is not linear, and needs the value"
+        return f"its use {words} is not linear, and needs the value"
     if program.type_of(use.results[0]).bytes > program.type_of(value).bytes:
-        return f"its use `{use.kind}` makes it larger, and completing it later would move more"
+        return f"its use {words} makes it larger, and completing it later would move more"
     if any(row == (user, port, encode(axis)) for row in inquiry.rows("hindered")):
-        return f"another operand of its use `{use.kind}` keeps parts over `{axis}` from passing"
+        return f"another operand of its use {words} keeps parts over `{axis}` from passing"
     return f"leaving `{name}` pending would save neither bytes nor collectives further on"

@@ -18,17 +18,18 @@ _NONE = 999
 def price_lines(inquiry: Inquiry, decisions: Decisions, op: Op, axis: str) -> Iterator[str]:
     """The alternatives of one op for one axis: those that the rules priced, else why there was none."""
     name, word = encode(inquiry.program.values[op.results[0]].name), encode(axis)
+    words = inquiry.case.op_words(op)
     prices = {int(row[2]): int(row[3]) for row in inquiry.rows("option_price") if row[:2] == (name, word)}
     if prices:
-        yield f"what `{op.kind}` could do with `{axis}`, priced for this op alone:"
+        yield f"what {words} could do with `{axis}`, priced for this op alone:"
         yield from _priced(inquiry, decisions, op, name, axis, prices)
         return
     factors = _used(inquiry, decisions, op, axis)
     if not factors:
-        yield f"nothing brings `{axis}` to `{op.kind}` along a dim that it could compute in parallel"
+        yield f"nothing brings `{axis}` to {words} along a dim that it could compute in parallel"
         return
-    words = " and ".join(f"factor {factor} ({_dims(inquiry, name, factor)})" for factor in factors)
-    yield f"`{op.kind}` splits {words} over `{axis}`: there was no other factor to choose"
+    split = " and ".join(f"factor {factor} ({_dims(inquiry, name, factor)})" for factor in factors)
+    yield f"{words} splits {split} over `{axis}`: there was no other factor to choose"
     yield from _unused(inquiry, decisions, op, name, axis)
 
 

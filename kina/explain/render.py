@@ -15,6 +15,9 @@ from kina.diagnostics.text import section, sources
 from kina.explain.answer import Answer
 from kina.report.as_json import proof_json, span_json
 
+#: Rows of a proof in its short form: with its statement and its place an answer fits on a screen.
+_PROOF_ROWS = 16
+
 
 def render_answers(answers: Sequence[Answer], style: Style) -> str:
     """All answers, a blank line between them."""
@@ -34,7 +37,8 @@ def _answer(answer: Answer, style: Style) -> list[str]:
         if evidence.title:
             out += section("because", [printable(evidence.title)], digits, style)
         proof = evidence.proof if style.proof == "full" else _without_echo(evidence.proof)
-        out += section("proof", proof_lines(proof, style.width - digits - 3, style), digits, style)
+        tree = proof_lines(proof, style.width - digits - 3, style, _PROOF_ROWS)
+        out += section("proof", tree, digits, style)
     for note in answer.notes:
         out += section("note", [printable(note)], digits, style)
     if answer.more:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 #: (component suffix, instance suffix) of the five levels, in order
@@ -25,6 +26,30 @@ def level_names(priorities: Sequence[int], derived: bool) -> tuple[str, ...]:
     )
 
 
+#: The line that brings in the rule base, and the one for the part of it that lays tensors out.
+_BASE, _LAYOUTS = '.include "base.dl"', '.include "layouts.dl"'
+
+#: A clause with what stands above it, or a line that is no clause.
+_STATEMENT = re.compile(r"(?:@\[.*\n)+(?:.*[^.\n]\n)*.*\.\n|.*\n")
+
+
+def layouts_only(entry: str, gradients: bool = True) -> str:
+    """An entry file with the rules that lay tensors out, and without those that plan.
+
+    Without `gradients` it has no levels on what differentiation made. Each clause that is left keeps its line.
+    """
+    statements = _STATEMENT.findall(entry.replace(_BASE, _LAYOUTS, 1))
+    kept = (each if gradients or "_derived_" not in each else "\n" * each.count("\n") for each in statements)
+    return "".join(kept)
+
+
+def ops_only(entry: str) -> str:
+    """An entry file with the rules of `layouts_only` and no levels: what they say of ops alone."""
+    return "".join(
+        each for each in layouts_only(entry).splitlines(True) if each.startswith((".include", "//"))
+    )
+
+
 def entry_text(priorities: Sequence[int], derived: bool, extra_rules: Iterable[str] = ()) -> str:
     """The text of the entry file for the priorities that occur, lowest first.
 
@@ -34,7 +59,7 @@ def entry_text(priorities: Sequence[int], derived: bool, extra_rules: Iterable[s
     """
     lines = [
         "// Written by Kina: the rule base and the levels of one program.",
-        '.include "base.dl"',
+        _BASE,
         *(f'.include "{name}"' for name in extra_rules),
         "",
     ]

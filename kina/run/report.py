@@ -104,7 +104,10 @@ def _comparison(reports: Sequence[StepReport]) -> list[str]:
     report, worst = max(pairs, key=lambda pair: pair[1].share)
     wrong = sum(not each.ok for _, each in pairs)
     count = len(pairs)
-    verdict = f"{wrong} of {count} results differ" if wrong else f"all {count} results equal"
+    if count == 1:
+        verdict = "the result differs" if wrong else "the result is equal"
+    else:
+        verdict = f"{wrong} of {count} results differ" if wrong else f"all {count} results equal"
     lines = [f"compared with one device: {verdict}"]
     if worst.share > 0:
         lines.append(

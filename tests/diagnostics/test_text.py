@@ -80,12 +80,20 @@ def test_deep_proofs_are_drawn_without_recursion() -> None:
     assert max(map(len, lines)) < 200
 
 
-def test_a_short_proof_has_at_most_25_lines() -> None:
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("most", [4, 16, 24])
+def test_a_short_proof_keeps_to_its_rows_and_shows_both_ends(width: int, most: int) -> None:
+    words = "a sentence that takes a while to read and is wrapped where there is little room"
     steps = [ProofStep(0, "all", (), "all of them", "a.all", "rules/a.dl:1", None, tuple(range(1, 100)))]
-    steps += [ProofStep(i, "one", (i,), f"one {i}", f"a.r{i}", "rules/a.dl:2") for i in range(1, 100)]
-    lines = proof_lines(steps, 100, Style())
-    assert len(lines) <= 26
-    assert lines[-1].endswith("(`--proof full` shows them)")
+    steps += [
+        ProofStep(i, "one", (i,), f"{words}, {i}", f"a.r{i}", "rules/a.dl:2", None, ()) for i in range(1, 100)
+    ]
+    lines = proof_lines(steps, width, Style(width), most)
+    assert 2 < len(lines) <= 1 + most
+    assert "all of them" in lines[1]
+    left_out = [line for line in lines if line.endswith("(`--proof full` shows them)")]
+    assert len(left_out) == 1
+    assert any(", 99" in line for line in lines[lines.index(left_out[0]) :])
 
 
 def test_edits_of_one_text_are_made_together() -> None:

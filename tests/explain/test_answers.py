@@ -14,7 +14,7 @@ from kina.explain.collective import why_collective
 from kina.explain.inquiry import inquire, inquire_layered
 from kina.explain.names import find_target
 from kina.explain.render import render_answers
-from kina.explain.why import why
+from kina.explain.why import LAYERED_OPS, why
 from kina.explain.why_not import why_not
 from kina.facts.names import encode
 from kina.frontend.ir import Program
@@ -154,7 +154,7 @@ def example(name: str) -> Program:
 def test_a_collective_names_its_op_its_price_and_its_rule() -> None:
     _, (answer,) = why_collective(example("sequence_parallel.kina"), "auto", 1, quiet)
     text = "\n".join(answer.lines)
-    assert "`dot_general` takes and leaves:" in text
+    assert "`einsum` takes and leaves:" in text
     assert "49,152 bytes, had since priority 0 (taken)" in text
     assert "24,576 bytes, had since priority 1" in text
     assert "choice.by-priority" in text
@@ -186,6 +186,23 @@ def test_a_proof_in_two_runs_is_a_proof(name: str) -> None:
             assert all(check_step(whole.rulebook, tables, proof, step.id) for step in proof)
             exact = Prover(whole.rulebook, whole.relations).prove(layered.goal, row)
             assert len(proof) <= 2 * len(exact)
+
+
+@pytest.mark.parametrize("name", ["gamma1", "wk", "wv", "wo", "w_down"])
+def test_an_answer_about_one_dim_fits_on_a_screen(name: str) -> None:
+    """A chain through many layers is folded, and what is left of a proof keeps to its rows."""
+    text = (ROOT / "examples" / "gpt_train_tensor.kina").read_text(encoding="utf-8")
+    program = program_of(
+        text.replace("(layer i 1)", "(layer i 12)").replace(
+            "(positions (tensor f32 [length width]))",
+            "(positions (tensor f32 [length width]) @sharded(axis=1, priority=1))",
+        )
+    )
+    assert len(program.ops) > LAYERED_OPS
+    _, found = why(program, "auto", find_target(program, f"layer[11].{name}"), quiet)
+    for answer in found:
+        assert answer.holds
+        assert len(render_answers([answer], Style(100, False, "short")).splitlines()) <= 25
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
