@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from kina.datalog.compiled import Compiled, compile_text, compiled
 from kina.datalog.grammar import parse
 from kina.datalog.modules import parse_file, parse_text
 from kina.datalog.rules import Rulebook
-from kina.datalog.syntax import Clause, Component, Declaration, Include, RuleFile, metadata_text
+from kina.datalog.syntax import Clause, Component, Declaration, Include, Once, RuleFile, metadata_text
 from kina.facts.entry import entry_text
 from kina.paths import rules_path
 from kina.source import Source
@@ -72,10 +72,23 @@ class RuleBase:
         if self.alone is not None:
             return (parse(self.alone),)
         parsed = {path.name: parse_file(path, (self.folder,)) for path in sorted(self.folder.glob("*.dl"))}
-        base = parsed.get("base.dl")
-        order = [item.path for item in base.items if isinstance(item, Include)] if base else []
-        names = dict.fromkeys([*order, *parsed])
+        names = dict.fromkeys([*_reading_order(parsed, "base.dl"), *parsed])
         return tuple(parsed[name] for name in names if name in parsed)
+
+
+def _reading_order(parsed: Mapping[str, RuleFile], base: str) -> list[str]:
+    """The files that `base` includes; a file of includes alone among them stands before those it names."""
+    order: dict[str, None] = {}
+    waiting = [base]
+    while waiting:
+        name = waiting.pop()
+        if name in order or name not in parsed:
+            continue
+        order[name] = None
+        items = parsed[name].items
+        if name == base or all(isinstance(item, Include | Once) for item in items):
+            waiting += [item.path for item in items if isinstance(item, Include)][::-1]
+    return [name for name in order if name != base]
 
 
 @cache
