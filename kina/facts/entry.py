@@ -36,7 +36,7 @@ _STATEMENT = re.compile(r"(?:@\[.*\n)+(?:.*[^.\n]\n)*.*\.\n|.*\n")
 def layouts_only(entry: str, gradients: bool = True) -> str:
     """An entry file with the rules that lay tensors out, and without those that plan.
 
-    Without `gradients` it has no levels on what differentiation made. Each clause that is left keeps its line.
+    Without `gradients` it has no levels on what differentiation made. What is left keeps its lines.
     """
     statements = _STATEMENT.findall(entry.replace(_BASE, _LAYOUTS, 1))
     kept = (each if gradients or "_derived_" not in each else "\n" * each.count("\n") for each in statements)
