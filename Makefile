@@ -59,7 +59,7 @@ bench: .venv/.developed
 
 bench-100m: .venv/.developed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[xla]'
-	$(BIN)/python -m bench training_step
+	$(BIN)/python -m bench steps --model large
 
 accept: .venv/.developed
 	$(BIN)/python -m tests.accept

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import propagation, startup, training_step
+from bench import collectives, propagation, startup, steps
 
 TABLES: dict[str, Callable[[Sequence[str]], None]] = {
     "startup": lambda _: startup.main(),
-    "training_step": lambda _: training_step.main(),
     "propagation": propagation.main,
+    "collectives": collectives.main,
+    "steps": steps.main,
 }
 
 

@@ -6,13 +6,13 @@ tools take turns, so that what else the machine does strikes all of them.
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from bench.peers import run
+from bench.peers.options import parsed
 from bench.peers.results import machine_json, markdown, save
 from bench.peers.run import Taken
 from bench.peers.schemes import SCHEMES, Scheme, Sizes
@@ -110,15 +110,11 @@ def _cell(row: Row | None) -> str:
 
 def main(arguments: Sequence[str] = ()) -> None:
     """Measure, print the table, and leave it in `bench/results`."""
-    parser = argparse.ArgumentParser(prog="python -m bench propagation", description=__doc__)
-    parser.add_argument("--layers", default="1,12,96", help="numbers of layers")
-    parser.add_argument("--schemes", default=",".join(SCHEMES), help=f"some of {', '.join(SCHEMES)}")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each tool has its turn")
-    values = parser.parse_args(arguments)
+    values = parsed("propagation", __doc__, arguments, layers="1,12,24,96", rounds=3)
     rows = [
         row
-        for layers in values.layers.split(",")
-        for name in values.schemes.split(",")
-        for row in measured(Sizes(int(layers)), SCHEMES[name], values.rounds)
+        for layers in values.layers
+        for scheme in values.schemes
+        for row in measured(Sizes(layers), scheme, values.rounds)
     ]
     save("propagation", {"machine": machine_json(), "rows": rows}, table(rows))

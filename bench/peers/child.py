@@ -1,7 +1,10 @@
 """What runs jaxlib: each measurement in a process of its own, since some modules end it.
 
 `python -m bench.peers.child shardy FILE` prints the seconds of Shardy's passes on an annotated module.
-`python -m bench.peers.child xla FILE` compiles the module with XLA; the times of its passes are in the log.
+`… partitioned FILE OUT` writes what Shardy's own partitioner makes of it, with Shardy's collectives.
+`… emitted FILE DEVICES` prints the bytes that XLA needs for a module that Kina has emitted.
+`… xla FILE DEVICES [OUT]` compiles the module with XLA, and writes the optimised module of one device and
+the bytes that XLA says it needs; the times of its passes are in the log.
 """
 
 from __future__ import annotations
@@ -18,6 +21,13 @@ PASSES = {
     "propagate": "builtin.module(sdy-user-priority-propagate)",
 }
 
+#: As Shardy joins its passes for collectives; at the end an all-reduce and a slice become a reduce-scatter.
+PARTITION = (
+    "builtin.module(sdy-propagation-pipeline,"
+    "func.func(sdy-insert-explicit-reshards{enable-full-version=true},sdy-reshard-to-collectives),"
+    "canonicalize{enable-patterns=sdy-collective},cse)"
+)
+
 
 def shardy(text: str) -> dict[str, tuple[float, float]]:
     """Wall and processor seconds of Shardy's passes, each on a module parsed afresh."""
@@ -33,6 +43,28 @@ def shardy(text: str) -> dict[str, tuple[float, float]]:
             manager.run(module.operation)
             spent[name] = time.perf_counter() - start, time.process_time() - used
     return spent
+
+
+def partitioned(text: str) -> str:
+    """The module with shardings on every value and with collectives between them."""
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir, passmanager
+
+    with mlir.make_ir_context():
+        module = ir.Module.parse(text)
+        passmanager.PassManager.parse(PARTITION).run(module.operation)
+        return str(module.operation.get_asm(large_elements_limit=16))
+
+
+def memory(loaded: Any) -> dict[str, int]:
+    """Bytes that XLA says one device needs: arguments, results, and what lies between them."""
+    stats = loaded.get_compiled_memory_stats()
+    return {
+        "arguments": stats.argument_size_in_bytes,
+        "results": stats.output_size_in_bytes,
+        "temporaries": stats.temp_size_in_bytes,
+        "shared": stats.alias_size_in_bytes,
+    }
 
 
 def xla(text: str, devices: int) -> Any:
@@ -62,8 +94,19 @@ def main() -> None:
     match what:
         case "shardy":
             print(json.dumps(shardy(text)))
+        case "partitioned":
+            Path(rest[0]).write_text(partitioned(text), encoding="utf-8")
+        case "emitted":
+            import jax
+
+            from kina.run.xla_child import compiled
+
+            print(json.dumps(memory(compiled(text, jax.devices()[: int(rest[0])]))))
         case "xla":
-            xla(text, int(rest[0]))
+            loaded = xla(text, int(rest[0]))
+            if len(rest) > 1:
+                Path(rest[1]).write_text(loaded.hlo_modules()[0].to_string(), encoding="utf-8")
+                print(json.dumps(memory(loaded)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The GPT training step in JAX, lowered to StableHLO with the annotations of a scheme.
 
-`python -m bench.peers.jax_program SCHEME LAYERS OUT` writes the text; it is what XLA and Shardy are given.
+`python -m bench.peers.jax_program SCHEME SIZES OUT` writes the text, which is what XLA and Shardy are given;
+SIZES is a number of layers, or `large`.
 """
 
 from __future__ import annotations
@@ -11,12 +12,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.peers.schemes import SCHEMES, Parameter, Scheme, Sizes, inner, parameters, shardy_attribute
+from bench.peers.schemes import (
+    LARGE,
+    LARGE_SIZES,
+    SCHEMES,
+    Parameter,
+    Scheme,
+    Sizes,
+    inner,
+    parameters,
+    shardy_attribute,
+)
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 RATE = 0.1
@@ -29,6 +41,11 @@ def layer_norm(x: Any, gamma: Any, beta: Any) -> Any:
     return centered * lax.rsqrt(variance + 1e-5) * gamma + beta
 
 
+def chosen(where: Any, x: Any, other: float) -> Any:
+    """`jnp.where`, without a function of its own in the module: not every pass follows calls."""
+    return lax.select(where, x, jnp.full_like(x, other))
+
+
 def attention(q: Any, k: Any, v: Any) -> Any:
     """As `attention` of Kina's library, with a causal mask."""
     scores = jnp.einsum("bshe,bthe->bhst", q, k) * q.shape[3] ** -0.5
@@ -36,7 +53,7 @@ def attention(q: Any, k: Any, v: Any) -> Any:
     seen = lax.broadcasted_iota(jnp.int32, (length, length), 0) >= lax.broadcasted_iota(
         jnp.int32, (length, length), 1
     )
-    masked = jnp.where(seen, scores, -jnp.inf)
+    masked = chosen(jnp.broadcast_to(seen, scores.shape), scores, -jnp.inf)
     raised = jnp.exp(masked - lax.stop_gradient(jnp.max(masked, 3, keepdims=True)))
     weights = raised / jnp.sum(raised, 3, keepdims=True)
     return jnp.einsum("bhst,bthe->bshe", weights, v)
@@ -61,11 +78,11 @@ def cross_entropy(logits: Any, targets: Any) -> Any:
     shifted = logits - lax.stop_gradient(jnp.max(logits, -1, keepdims=True))
     total = jnp.log(jnp.sum(jnp.exp(shifted), -1))
     hit = lax.broadcasted_iota(jnp.int32, logits.shape, 2) == targets[:, :, None]
-    return jnp.mean(total - jnp.sum(jnp.where(hit, shifted, 0.0), -1))
+    return jnp.mean(total - jnp.sum(chosen(hit, shifted, 0.0), -1))
 
 
-def step(sizes: Sizes) -> Callable[..., Any]:
-    """A function from all arguments, in their order, to the loss and the next parameters."""
+def step(sizes: Sizes, scheme: Scheme) -> Callable[..., Any]:
+    """A function from all arguments, in order, to the loss, the norm if asked for, and the next parameters."""
     names = [name for name, _, _ in inner(sizes)]
 
     def loss(weights: Sequence[Any], tokens: Any, targets: Any) -> Any:
@@ -73,14 +90,30 @@ def step(sizes: Sizes) -> Callable[..., Any]:
         x = table.at[tokens].get(mode="promise_in_bounds") + positions
         for layer in range(sizes.layers):
             x = block(x, dict(zip(names, rest[layer * len(names) :], strict=False)))
-        logits = jnp.einsum("bsd,vd->bsv", layer_norm(x, gamma, beta), table)
+        logits = constrained(jnp.einsum("bsd,vd->bsv", layer_norm(x, gamma, beta), table), scheme)
         return cross_entropy(logits, targets)
 
     def train(tokens: Any, targets: Any, *weights: Any) -> Any:
         value, gradients = jax.value_and_grad(loss)(weights, tokens, targets)
-        return value, *(one - RATE * two for one, two in zip(weights, gradients, strict=True))
+        norm = [jnp.sqrt(sum(jnp.sum(each * each) for each in gradients))] if sizes.norm else []
+        return value, *norm, *(one - RATE * two for one, two in zip(weights, gradients, strict=True))
 
     return train
+
+
+def constrained(logits: Any, scheme: Scheme) -> Any:
+    """The logits, laid out as the scheme says if it says anything."""
+    notes = {dim: axis for dim, axis, _ in scheme.on("logits")}
+    if not notes:
+        return logits
+    mesh = jax.sharding.Mesh(
+        np.array(jax.devices()[: scheme.devices]).reshape([size for _, size in scheme.mesh]),
+        [axis for axis, _ in scheme.mesh],
+    )
+    open_ = jax.sharding.PartitionSpec.UNCONSTRAINED
+    spec = jax.sharding.PartitionSpec(*(notes.get(dim, open_) for dim in range(logits.ndim)))  # type: ignore[no-untyped-call]
+    sharding = jax.sharding.NamedSharding(mesh, spec)
+    return lax.with_sharding_constraint(logits, sharding)  # type: ignore[no-untyped-call]
 
 
 def lowered(sizes: Sizes, scheme: Scheme) -> str:
@@ -91,26 +124,29 @@ def lowered(sizes: Sizes, scheme: Scheme) -> str:
     given = parameters(sizes, scheme)
     dtypes = {"i32": jnp.int32, "f32": jnp.float32}
     shapes = [jax.ShapeDtypeStruct(each.shape, dtypes[each.dtype]) for each in given]  # type: ignore[no-untyped-call]
-    text = jax.jit(step(sizes)).lower(*shapes).as_text()
+    text = jax.jit(step(sizes, scheme)).lower(*shapes).as_text()
     with mlir.make_ir_context():
         module = ir.Module.parse(text)
-        annotate(module, scheme, given)
+        annotate(module, scheme, given, 2 if sizes.norm else 1)
         return str(module)
 
 
-def annotate(module: Any, scheme: Scheme, given: Sequence[Parameter]) -> None:
+def annotate(module: Any, scheme: Scheme, given: Sequence[Parameter], numbers: int) -> None:
     """Give the module the mesh, and the annotations to arguments and to parameters among the results."""
     from jaxlib.mlir import ir
 
     axes = ", ".join(f'"{axis}"={size}' for axis, size in scheme.mesh)
-    ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(f"sdy.mesh @mesh = <[{axes}]>"))
+    if not any(op.operation.name == "sdy.mesh" for op in module.body.operations):
+        mesh = ir.Operation.parse(f"sdy.mesh @mesh = <[{axes}]>")
+        ir.InsertionPoint.at_block_begin(module.body).insert(mesh)
     attributes = module.operation.attributes
     attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), scheme.devices)
     main = next(op for op in module.body.operations if op.operation.name == "func.func")
     notes = [shardy_attribute(each) for each in given]
     main.arg_attrs = ir.ArrayAttr.get([_dictionary(note) for note in notes])
-    # the loss, and then every parameter but tokens and targets
-    main.attributes["res_attrs"] = ir.ArrayAttr.get([_dictionary(note) for note in (None, *notes[2:])])
+    # numbers such as the loss, and then every parameter but tokens and targets
+    carried = [_dictionary(note) for note in (*[None] * numbers, *notes[2:])]
+    main.attributes["res_attrs"] = ir.ArrayAttr.get(carried)
 
 
 def _dictionary(note: str | None) -> Any:
@@ -121,8 +157,10 @@ def _dictionary(note: str | None) -> Any:
 
 def main() -> None:
     """Write the lowered step."""
-    scheme, layers, out = sys.argv[1:]
-    Path(out).write_text(lowered(Sizes(int(layers)), SCHEMES[scheme]), encoding="utf-8")
+    scheme, sizes, out = sys.argv[1:]
+    large = sizes == "large"
+    text = lowered(LARGE_SIZES if large else Sizes(int(sizes)), LARGE if large else SCHEMES[scheme])
+    Path(out).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.measure import ROOT, resident_mib
-from bench.peers.schemes import Scheme, Sizes, kina_program
+from bench.peers.schemes import LARGE_SIZES, Scheme, Sizes, kina_program
 
 _PASS = re.compile(r"HLO pass: (\S+) time: .*\((\d+) us\) \(cumulative")
 _BEGIN = re.compile(r"\]\s+HLO pass (\S+)$")
@@ -46,8 +46,9 @@ def written(sizes: Sizes, scheme: Scheme) -> Iterator[Files]:
     with tempfile.TemporaryDirectory(prefix="kina-bench-") as name:
         files = Files(Path(name) / "step.kina", Path(name) / "step.mlir")
         files.kina.write_text(kina_program(sizes, scheme), encoding="utf-8")
-        command = [sys.executable, "-m", "bench.peers.jax_program", scheme.name, str(sizes.layers)]
-        subprocess.run([*command, str(files.stablehlo)], cwd=ROOT, check=True, env=jax_environment(1))
+        which = "large" if sizes == LARGE_SIZES else str(sizes.layers)
+        command = [sys.executable, "-m", "bench.peers.jax_program", scheme.name, which, str(files.stablehlo)]
+        subprocess.run(command, cwd=ROOT, check=True, env=jax_environment(scheme.devices))
         yield files
 
 

@@ -14,7 +14,7 @@ Note = tuple[int, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large the model is; `layers` is the number of transformer blocks."""
+    """How large the model is: `layers` blocks; `norm` asks for the norm of all gradients."""
 
     layers: int
     batch: int = 8
@@ -22,6 +22,7 @@ class Sizes:
     width: int = 64
     heads: int = 4
     vocabulary: int = 256
+    norm: bool = False
 
     @property
     def head(self) -> int:
@@ -82,6 +83,15 @@ SCHEMES: dict[str, Scheme] = {
     )
 }
 
+#: The step of `examples/gpt_100m.kina`.
+LARGE_SIZES = Sizes(12, 8, 128, 768, 12, 32768, norm=True)
+LARGE = Scheme(
+    "tensor_large",
+    "tensor parallel, 4, vocabulary split",
+    (("model", 4),),
+    (*_MODEL, ("logits", ((2, "model", 0),))),
+)
+
 
 def outer(sizes: Sizes) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
     """Name, dtype and shape of the parameters outside the blocks, in the order of the arguments."""
@@ -135,21 +145,30 @@ def kina_program(sizes: Sizes, scheme: Scheme) -> str:
         (y (repeat (layer i {sizes.layers}) ((x x))
              :params ({block})
              (transformer_block x {names}))))
-    (einsum "bsd,vd->bsv" (layer_norm y gamma beta) table)))
+    {_noted(scheme, "logits", '(einsum "bsd,vd->bsv" (layer_norm y gamma beta) table)')}))
 
 (defn train ({given})
   (let ((logits (gpt tokens table positions gamma beta)))
-    (train_step (cross_entropy logits targets) sgd :lr 0.1)))
+    (train_step (cross_entropy logits targets) sgd :lr 0.1{" :norm true" if sizes.norm else ""})))
 """
+
+
+def _noted(scheme: Scheme, name: str, expression: str) -> str:
+    notes = _notes(scheme, name)
+    return f"(@ {expression}{notes})" if notes else expression
+
+
+def _notes(scheme: Scheme, name: str) -> str:
+    """` @sharded(axis=1, mesh=model)`, or nothing."""
+    return "".join(
+        f" @sharded(axis={dim}, mesh={axis}{f', priority={priority}' if priority else ''})"
+        for dim, axis, priority in scheme.on(name)
+    )
 
 
 def _declared(scheme: Scheme, name: str, dtype: str, shape: tuple[int, ...]) -> str:
     """`(wq (tensor f32 [64 4 16]) @sharded(axis=1, mesh=model))`."""
-    notes = "".join(
-        f" @sharded(axis={dim}, mesh={axis}{f', priority={priority}' if priority else ''})"
-        for dim, axis, priority in scheme.on(name)
-    )
-    return f"({name} (tensor {dtype} [{' '.join(map(str, shape))}]){notes})"
+    return f"({name} (tensor {dtype} [{' '.join(map(str, shape))}]){_notes(scheme, name)})"
 
 
 def shardy_attribute(parameter: Parameter) -> str | None:
