@@ -82,7 +82,7 @@ def cross_entropy(logits: Any, targets: Any) -> Any:
 
 
 def step(sizes: Sizes, scheme: Scheme) -> Callable[..., Any]:
-    """A function from all arguments, in order, to the loss, the norm if asked for, and the next parameters."""
+    """A function from all arguments in order to the loss, the norm if asked for, and the next parameters."""
     names = [name for name, _, _ in inner(sizes)]
 
     def loss(weights: Sequence[Any], tokens: Any, targets: Any) -> Any:

@@ -87,9 +87,10 @@ def xla(module: Module, _: Path | None) -> Step:
 
 def jax(module: Module, stablehlo: Path | None) -> Step:
     """A step of the JAX program as XLA partitions it by itself, each argument laid out as XLA asks for it."""
-    from bench.peers.child import xla as compiled
     from jax import device_put
     from jax._src.sharding_impls import GSPMDSharding
+
+    from bench.peers.child import xla as compiled
 
     assert stablehlo is not None
     ports, devices = signature(module), cpu_devices(module.devices)
