@@ -15,11 +15,8 @@ from kina.progress import progress
 if TYPE_CHECKING:
     from kina.frontend.ir import Program
     from kina.mlir.syntax import Module
-    from kina.run.executor import Executor
-    from kina.run.ports import Signature
     from kina.run.report import Estimate
     from kina.run.session import Session
-    from kina.run.xla import Xla, XlaOptions
     from kina.source import Source
 
 _NO_FINDINGS: tuple[Finding, ...] = ()
@@ -91,6 +88,8 @@ def _session(
     from kina.run.inputs import Draw, from_arrays, read_npz
     from kina.run.ports import signature
     from kina.run.session import Session
+    from kina.run.start import estimated, hosted, simulated
+    from kina.run.xla import executor as on_xla
 
     if values["devices"] not in (None, module.devices):
         raise SetupError(
@@ -101,12 +100,12 @@ def _session(
     options = xla_options(values)
     verified = program if values["verify"] else None
     if options is None:
-        estimate = _estimate(module, program, verified, ports.devices)
-        executor = _simulated(module)
+        estimate = estimated(module, program, verified, ports.devices)
+        executor = simulated(module)
     else:
-        executor = _on_xla(module, ports, options, stack)
+        executor = stack.enter_context(on_xla(module, ports, options))
         # what an accelerator holds does not take the memory of this machine
-        estimate = _estimate(module, program, verified, _hosted(executor))
+        estimate = estimated(module, program, verified, hosted(executor))
     given = None
     if values["inputs"]:
         arrays = read_npz(values["inputs"], in_parts=executor.process[1] > 1)
@@ -122,44 +121,3 @@ def _session(
         bool(values["trace"]),
     )
     return Prepared(session, estimate, findings)
-
-
-def _estimate(module: Module, program: Program | None, verified: Program | None, hosted: int) -> Estimate:
-    """Bytes in all devices, in each, and in the one-device run; `hosted` devices are on this machine.
-
-    ProgramError K707 if there is not enough memory.
-    """
-    from kina.diagnostics.finding import error
-    from kina.plan.memory import peak_bytes
-    from kina.run.report import Estimate
-    from kina.sim.memory import available_bytes, check_memory
-
-    available = available_bytes()
-    whole = check_memory(module, available, program.span if program is not None else None, hosted)
-    each = whole // module.devices
-    if verified is None:
-        return Estimate(whole, each)
-    one = peak_bytes(verified, tuple(((),) * value.type.rank for value in verified.values), ())
-    if available is not None and one > available:
-        message = f"the one-device run needs about {one:,} bytes; {available:,} are free"
-        raise ProgramError(error("K707", message, verified.span))
-    return Estimate(whole, each, one)
-
-
-def _simulated(module: Module) -> Executor:
-    from kina.run.executor import Simulated
-    from kina.sim.prepare import prepare
-
-    return Simulated(prepare(module))
-
-
-def _on_xla(module: Module, ports: Signature, options: XlaOptions, stack: ExitStack) -> Xla:
-    """A child process that has compiled the module; it ends with `stack`."""
-    from kina.run.xla import executor
-
-    return stack.enter_context(executor(module, ports, options))
-
-
-def _hosted(executor: Xla) -> int:
-    """How many of the devices have their memory on this machine."""
-    return len(executor.devices) if executor.platform == "cpu" else 0

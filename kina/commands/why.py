@@ -16,7 +16,6 @@ from kina.progress import progress
 if TYPE_CHECKING:
     from kina.explain.answer import Answer
     from kina.explain.inquiry import Inquiry
-    from kina.frontend.ir import Program
 
 _EPILOG = """\b
 Examples:
@@ -48,35 +47,18 @@ def why(file: str, tensor: str | None, negated: bool, collective: int | None, **
         raise click.UsageError("give either TENSOR[.DIM][@AXIS] or --collective N")
     if collective is not None and negated:
         raise click.UsageError("--not is a question about a TENSOR")
+    from kina.explain.ask import ask
+
     with progress() as say:
         clock = Clock(lambda stage: say(f"{file}: {stage}"))
         options = options_from(values)
         program = build(open_source(file), options, clock)
-        inquiry, answers = _ask(program, options.solver, tensor, negated, collective, clock)
+        inquiry, answers = ask(program, options.solver, tensor, negated, collective, clock.stage)
     _show(file, inquiry, answers, values)
     if values["timings"]:
         spent = ", ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in clock.spent)
         write_stderr(f"{file}: {spent}\n")
     return 0 if all(answer.holds for answer in answers) else 1
-
-
-def _ask(
-    program: Program, solver: str, tensor: str | None, negated: bool, collective: int | None, clock: Clock
-) -> tuple[Inquiry, tuple[Answer, ...]]:
-    if collective is not None:
-        from kina.explain.collective import why_collective
-
-        return why_collective(program, solver, collective, clock.stage)
-    from kina.explain.names import find_target
-
-    target = find_target(program, tensor or "")
-    if negated:
-        from kina.explain.why_not import why_not
-
-        return why_not(program, solver, target, clock.stage)
-    from kina.explain.why import why as why_so
-
-    return why_so(program, solver, target, clock.stage)
 
 
 def _show(file: str, inquiry: Inquiry, answers: tuple[Answer, ...], values: dict[str, Any]) -> None:

@@ -74,6 +74,12 @@ class Finding:
     rule: str = ""
     more: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """The finding in one line, as `--format concise` prints it."""
+        from kina.diagnostics.concise import render_concise
+
+        return render_concise((self,)).rstrip("\n")
+
 
 def error(code: str, message: str, primary: Span | None, at: str = "", **parts: object) -> Finding:
     """A finding of severity "error"."""

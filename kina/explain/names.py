@@ -45,7 +45,7 @@ def find_target(program: Program, text: str) -> Target:
     before, sign, after = name.rpartition(".")
     if sign and after.isdecimal() and not _matches(program, name):
         name, dim = before, int(after[:10])
-    value = _value(program, name)
+    value = find_value(program, name)
     if dim is not None and dim >= value.type.rank:
         raise SetupError(f"`{value.name}` has no dim {dim}", _dims(value))
     return Target(value, dim, axis)
@@ -60,7 +60,7 @@ def _matches(program: Program, name: str) -> list[Value]:
     return [value for value in program.values if value.name.endswith(f".{name}")] if name else []
 
 
-def _value(program: Program, name: str) -> Value:
+def find_value(program: Program, name: str) -> Value:
     found = _matches(program, name)
     if len(found) == 1:
         return found[0]

@@ -49,7 +49,8 @@ def size_text(count: int) -> str:
     return f"{plain} ({count / 1024**unit:.1f} {_UNITS[unit]})" if unit else plain
 
 
-def _layouts(program: Program, decisions: Decisions, every: bool, style: Style) -> list[str]:
+def layout_rows(program: Program, decisions: Decisions, every: bool) -> tuple[list[tuple[str, ...]], int]:
+    """Name, type, role and `given` of each value, alike ones on one row; and how many are not shown."""
     annotated = {annotation.value for annotation in program.annotations}
     roles = dict.fromkeys(program.parameters, "parameter")
     roles.update({value: "result" for value in program.results if value not in roles})
@@ -64,9 +65,14 @@ def _layouts(program: Program, decisions: Decisions, every: bool, style: Style) 
         )
         groups.setdefault(key, []).append(value.name)
     rows = [(_fold(names), type_, role, given) for (_, type_, role, given), names in groups.items()]
+    return [*rows], len(program.values) - len(shown)
+
+
+def _layouts(program: Program, decisions: Decisions, every: bool, style: Style) -> list[str]:
+    rows, hidden = layout_rows(program, decisions, every)
     out = aligned(("tensor", "type", "", ""), rows, style)
-    if len(shown) < len(program.values):
-        inner = _count(len(program.values) - len(shown), "value")
+    if hidden:
+        inner = _count(hidden, "value")
         out += ["", f"{inner} inside forms and library calls not shown (`--all` shows them)"]
     return out
 
@@ -82,9 +88,8 @@ def _main_values(program: Program, always: Set[int]) -> list[Value]:
     return out
 
 
-def _collectives(program: Program, decisions: Decisions, style: Style) -> list[str]:
-    if not decisions.collectives:
-        return ["no collectives"]
+def collective_rows(program: Program, decisions: Decisions) -> list[tuple[str, ...]]:
+    """Number, kind, bytes, tensor, place and reason of each collective, alike ones on one row."""
     groups: dict[tuple[str, ...], list[tuple[int, Collective]]] = {}
     for number, collective in enumerate(decisions.collectives, 1):
         name = _INDEX.sub("[*]", program.values[collective.value].name)
@@ -92,7 +97,13 @@ def _collectives(program: Program, decisions: Decisions, style: Style) -> list[s
         axes = axes_text(collective.axes)
         key = (collective.kind, axes, name, str(collective.bytes), str(collective.span), reason)
         groups.setdefault(key, []).append((number, collective))
-    rows = [_collective_row(program, members) for members in groups.values()]
+    return [_collective_row(program, members) for members in groups.values()]
+
+
+def _collectives(program: Program, decisions: Decisions, style: Style) -> list[str]:
+    rows = collective_rows(program, decisions)
+    if not rows:
+        return ["no collectives"]
     return aligned(("collectives", "", "bytes", "tensor", "at", "because"), rows, style)
 
 

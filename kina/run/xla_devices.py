@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+#: How jax compiles a module for given devices has changed in this version.
+OLDEST = (0, 8)
 #: Seconds to wait for the other processes.
 MEETING = 120
 
@@ -28,6 +30,8 @@ def begin(
     """
     import jax
 
+    if jax.__version_info__ < OLDEST:
+        raise RefusedError(f"jax {jax.__version__} is too old", "pip install --upgrade 'kina[xla]'")
     wanted, count = prod(mesh), 1
     if coordinator is not None:
         count = _meet(coordinator, processes, process)

@@ -1,0 +1,137 @@
+"""From a compiled program to a run: what executes it, whether there is memory for it, and its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kina.diagnostics.finding import Finding, ProgramError, SetupError, error
+from kina.frontend.ir import Program
+from kina.mlir.syntax import Module
+from kina.run.executor import Executor, Simulated
+from kina.run.inputs import Draw, from_arrays
+from kina.run.outputs import arrays
+from kina.run.ports import signature
+from kina.run.report import Estimate
+from kina.run.session import Session, StepReport
+from kina.run.xla import Xla, XlaOptions
+from kina.sim.dtypes import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How to run a program: `engine` is "sim" or "xla", `platform` that of XLA's devices."""
+
+    steps: int = 1
+    seed: int = 0
+    verify: bool = False
+    engine: str = "sim"
+    platform: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The results of the last step, whole, by their full names; what each step said; what `verify` found."""
+
+    outputs: Mapping[str, Array]
+    steps: tuple[StepReport, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing differs from one device, as far as it was compared."""
+        return not self.findings
+
+    def __getitem__(self, name: str) -> Array:
+        """A result by its full name, or by an ending of it that no other has. KeyError if there is none."""
+        if name in self.outputs:
+            return self.outputs[name]
+        found = [full for full in self.outputs if full.endswith(f".{name}")]
+        if len(found) != 1:
+            raise KeyError(
+                f"`{name}` is the name of {len(found)} results; they are {', '.join(self.outputs)}"
+            )
+        return self.outputs[found[0]]
+
+
+def started(program: Program, text: str, inputs: Mapping[str, Any] | None, choices: Choices) -> Run:
+    """The outcome of running a program whose module is `text`.
+
+    Raises ProgramError if inputs do not fit (K701), if memory is short (K707), and at a fault of the run;
+    SetupError for choices that do not fit.
+    """
+    from kina.mlir.reader import read_module
+    from kina.mlir.verify import verify
+    from kina.source import Source
+
+    _check(choices)
+    module = read_module(Source(f"{program.entry}.mlir", text))
+    verify(module)
+    ports = signature(module, {value.name: value.span for value in program.values})
+    verified = program if choices.verify else None
+    given = None
+    if inputs is not None:
+        named = {name: np.asarray(array) for name, array in inputs.items()}
+        given = from_arrays(named, ports.arguments, range(ports.devices), "inputs")
+    with ExitStack() as stack:
+        if choices.engine == "sim":
+            estimated(module, program, verified, ports.devices)
+            executor: Executor = simulated(module)
+        else:
+            from kina.run.xla import executor as on_xla
+
+            executor = found = stack.enter_context(on_xla(module, ports, XlaOptions(choices.platform)))
+            estimated(module, program, verified, hosted(found))
+        session = Session(ports, executor, Draw(choices.seed), choices.steps, given, verified)
+        session.run(lambda _: None)
+        outputs = arrays(session, per_device=False)
+    wrong = tuple(finding for report in session.reports for finding in report.findings)
+    return Run(outputs, tuple(session.reports), wrong)
+
+
+def _check(choices: Choices) -> None:
+    for name, value, known in (
+        ("engine", choices.engine, ("sim", "xla")),
+        ("platform", choices.platform, ("auto", "cpu", "gpu", "tpu")),
+    ):
+        if value not in known:
+            raise SetupError(f"there is no {name} `{value}`", f"there are {', '.join(known)}")
+    for name, number, least in (("steps", choices.steps, 1), ("seed", choices.seed, 0)):
+        if type(number) is not int or number < least:
+            raise SetupError(f"{name} is {number!r}, which is not a whole number from {least} on")
+
+
+def estimated(module: Module, program: Program | None, verified: Program | None, hosted: int) -> Estimate:
+    """Bytes in all devices, in each, and in the one-device run; `hosted` devices are on this machine.
+
+    ProgramError K707 if there is not enough memory.
+    """
+    from kina.plan.memory import peak_bytes
+    from kina.sim.memory import available_bytes, check_memory
+
+    available = available_bytes()
+    whole = check_memory(module, available, program.span if program is not None else None, hosted)
+    each = whole // module.devices
+    if verified is None:
+        return Estimate(whole, each)
+    one = peak_bytes(verified, tuple(((),) * value.type.rank for value in verified.values), ())
+    if available is not None and one > available:
+        message = f"the one-device run needs about {one:,} bytes; {available:,} are free"
+        raise ProgramError(error("K707", message, verified.span))
+    return Estimate(whole, each, one)
+
+
+def simulated(module: Module) -> Executor:
+    """The simulated mesh, ready to run the module."""
+    from kina.sim.prepare import prepare
+
+    return Simulated(prepare(module))
+
+
+def hosted(executor: Xla) -> int:
+    """How many of the devices have their memory on this machine: what accelerators hold takes none here."""
+    return len(executor.devices) if executor.platform == "cpu" else 0
