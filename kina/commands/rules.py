@@ -13,6 +13,7 @@ COMMANDS = {
     "graph": "kina.commands.rules_graph:graph",
     "lint": "kina.commands.rules_lint:lint",
     "audit": "kina.commands.rules_audit:audit",
+    "diff": "kina.commands.rules_diff:diff",
     "path": "kina.commands.rules_path:path",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -91,15 +91,20 @@ def compiled_rules(entry: str) -> Compiled:
     return compile_text(entry, "main.dl", (rules_path(),))
 
 
-def solve_program(program: Program, solver: str, stage: Stage = _no_stage) -> Solved:
-    """Run the rules on a program.
+def solve_program(
+    program: Program,
+    solver: str,
+    stage: Stage = _no_stage,
+    rules_for: Callable[[str], Compiled] = compiled_rules,
+) -> Solved:
+    """Run the rules on a program: those that `rules_for` gives for the text of an entry file.
 
     Raises ProgramError if a rule file is at fault, SetupError if the engine is.
     """
     with stage("dump"):
         facts = dump(program)
     with stage("rules"):
-        rules = compiled_rules(facts.entry)
+        rules = rules_for(facts.entry)
     with stage("solve"):
         levels = level_names(facts.priorities, facts.derived)
         outputs = (
@@ -109,5 +114,8 @@ def solve_program(program: Program, solver: str, stage: Stage = _no_stage) -> So
             *(["granted"] if len(facts.priorities) > 1 else []),
             *fact_outputs(len(program.ops)),
         )
-        solution = solve(solver, rules, facts.relations, outputs)
+        given = {table.name: facts.relations.get(table.name, []) for table in rules.inputs}
+        found = solve(solver, rules, given, [name for name in outputs if name in rules.tables])
+        # Another rule base than Kina's own may lack a relation, which is empty then.
+        solution = replace(found, relations={**{name: [] for name in outputs}, **found.relations})
     return Solved(program, facts, rules, solution, solver)

@@ -53,6 +53,12 @@ class Evaluation:
                 found.setdefault((str(kind), str(name)), []).append(role)
         return {key: tuple(roles) for key, roles in found.items()}
 
+    def attribute_tuples(self, kind: str, name: str) -> Iterator[tuple[str, Row]]:
+        """The tuples that say what an attribute does."""
+        for relation in ATTRIBUTE_RELATIONS:
+            if self.tables.has(relation, (kind, name)):
+                yield relation, (kind, name)
+
     @cached_property
     def firings(self) -> Mapping[str, frozenset[Firing]]:
         """For each op by its name in facts the clauses that derived something of it."""

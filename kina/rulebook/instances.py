@@ -7,7 +7,7 @@ Sizes that need not be equal differ, so that no rule holds by chance.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kina.frontend.ir import Attribute, Mesh, Op, Program, TensorType, Value
@@ -30,13 +30,17 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One op with its operands and its complete attributes; `given` are those that are no defaults."""
+    """One op with its operands and its complete attributes; `given` are those that are no defaults.
+
+    `splat` is the element that its results repeat, if they do.
+    """
 
     kind: str
     operands: tuple[Operand, ...]
     results: tuple[TensorType, ...]
     attributes: tuple[tuple[str, Attribute], ...]
     given: tuple[str, ...] = ()
+    splat: str | None = None
 
     @property
     def text(self) -> str:
@@ -210,7 +214,10 @@ def _made(row: _Row) -> Instance:
     types = [operand.type for operand in operands]
     attributes = complete(row.kind, types, row.given)
     results = infer(row.kind, types, dict(attributes))
-    return Instance(row.kind, operands, results, attributes, tuple(sorted(row.given)))
+    splat = row.given.get("value") if row.kind == "constant" else None
+    return Instance(
+        row.kind, operands, results, attributes, tuple(sorted(row.given)), str(splat) if splat else None
+    )
 
 
 def _operands(text: str) -> Iterator[Operand]:
@@ -229,7 +236,20 @@ def _any_shape(kind: str) -> Instance:
     raise LookupError(f"`{kind}` needs an instance of its own")
 
 
-def program_of(made: tuple[Instance, ...]) -> Program:
+def instance_of(program: Program, op: Op) -> Instance:
+    """What rules may know of an op of a program if they look at nothing but it."""
+    operands = [program.values[value] for value in op.operands]
+    results = [program.values[value] for value in op.results]
+    return Instance(
+        op.kind,
+        tuple(Operand(value.type, value.splat) for value in operands),
+        tuple(value.type for value in results),
+        op.attributes,
+        splat=results[0].splat,
+    )
+
+
+def program_of(made: Sequence[Instance]) -> Program:
     """The instances side by side in one program without a mesh: op `i` is instance `i`."""
     values: list[Value] = []
     ops: list[Op] = []
@@ -246,9 +266,8 @@ def program_of(made: tuple[Instance, ...]) -> Program:
             add(f"{name}.{pos}", operand.type, operand.splat) for pos, operand in enumerate(instance.operands)
         )
         parameters += operands
-        splat = dict(instance.attributes).get("value") if instance.kind == "constant" else None
         results = tuple(
-            add(name if not pos else f"{name}.r{pos}", type_, str(splat) if splat else None)
+            add(name if not pos else f"{name}.r{pos}", type_, instance.splat)
             for pos, type_ in enumerate(instance.results)
         )
         ops.append(Op(number, instance.kind, operands, results, instance.attributes, place))

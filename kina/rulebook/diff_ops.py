@@ -1,0 +1,184 @@
+"""What a change of rules does to each op: placements gained, lost and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kina.datalog.tables import Row
+from kina.frontend.ir import Op
+from kina.rulebook.base import RuleBase
+from kina.rulebook.catalogue import operand_names
+from kina.rulebook.causes import Reasons, Tuple
+from kina.rulebook.changes import RuleChange
+from kina.rulebook.delta import delta
+from kina.rulebook.evaluate import Evaluation, evaluate
+from kina.rulebook.form import form_of
+from kina.rulebook.instances import Instance, instances, program_of
+
+
+@dataclass(frozen=True, slots=True)
+class OpChange:
+    """One thing that rules say of an op in one rule base and not in the other.
+
+    `what` is "gained", "lost" or "changed"; `before` and `after` say what was and is, "" for nothing.
+    `forms` are the einsums under both, `instances` those that it is so for, and `rules` have made it so.
+    """
+
+    op: str
+    what: str
+    before: str
+    after: str
+    forms: tuple[str, str]
+    instances: tuple[str, ...]
+    rules: tuple[str, ...]
+
+
+#: Where a factor stands: (port, dim, elements above it), ports by name.
+_Places = frozenset[tuple[str, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """Something that rules say, in words, and the tuples that say it."""
+
+    text: str
+    tuples: tuple[Tuple, ...]
+
+
+_NOTHING = _Fact("", ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What rules say of one instance: how each factor is split, by where it stands, and everything else."""
+
+    einsum: str
+    splits: Mapping[_Places, _Fact]
+    others: Mapping[str, _Fact]
+
+
+def op_changes(
+    base: RuleBase, head: RuleBase, changes: Sequence[RuleChange], solver: str = "auto"
+) -> tuple[OpChange, ...]:
+    """The changes of every op, in the order of the op table; those of several instances are one.
+
+    Raises SetupError if the engine cannot be used, ProgramError if rules are at fault.
+    """
+    made = instances()
+    program = program_of(made)
+    before, after = (evaluate(program, each.compiled, solver) for each in (base, head))
+    found: dict[tuple[str, str, str, str], list[tuple[int, tuple[str, str], _Fact, _Fact]]] = {}
+    for op, instance in zip(program.ops, made, strict=True):
+        one, two = _said(before, op, instance), _said(after, op, instance)
+        for what, old, new in (*_splits(one, two), *_others(one, two)):
+            key = (op.kind, what, old.text, new.text)
+            found.setdefault(key, []).append((op.id, (one.einsum, two.einsum), old, new))
+    if not found:
+        return ()
+    effect = delta(base.compiled, head.compiled, changes, after.facts, solver)
+    reasons = [
+        Reasons(each.rules.rulebook, each.tables.rows, changes, effect, is_base)
+        for each, is_base in ((before, True), (after, False))
+    ]
+    out = []
+    for key, places in found.items():
+        _, forms, old, new = places[0]
+        rules = dict.fromkeys([*reasons[0].of(old.tuples), *reasons[1].of(new.tuples)])
+        texts = tuple(made[number].text for number, *_ in places)
+        out.append(OpChange(*key, forms, texts, tuple(rules) or effect.rules))
+    return tuple(out)
+
+
+def _said(evaluation: Evaluation, op: Op, instance: Instance) -> _Said:
+    names = _port_names(evaluation, op, instance)
+    einsum = form_of(evaluation, op).einsum
+    return _Said(einsum, dict(_factors(evaluation, op, names)), dict(_rest(evaluation, op, names)))
+
+
+def _port_names(evaluation: Evaluation, op: Op, instance: Instance) -> dict[str, str]:
+    """What each port is called: by the op table, `result` where there is one."""
+    name = evaluation.facts.op_names[op.id]
+    operands = operand_names(op.kind, instance)
+    results = ["result"] if len(op.results) == 1 else [f"result {pos}" for pos in range(len(op.results))]
+    return {
+        **{f"{name}/{pos}": operand for pos, operand in enumerate(operands)},
+        **{f"{name}/r{pos}": result for pos, result in enumerate(results)},
+    }
+
+
+def _factors(evaluation: Evaluation, op: Op, names: Mapping[str, str]) -> Iterator[tuple[_Places, _Fact]]:
+    """Each factor by its places, and how it is split; the numbers that rules give to factors do not count."""
+    places: dict[int, set[tuple[str, int, int]]] = {}
+    tuples: dict[int, list[Tuple]] = {}
+    for row in evaluation.rows("factor", op.id):
+        _, port, dim, factor = row
+        places.setdefault(int(factor), set()).add((_named(names, port), int(dim), 0))
+        tuples.setdefault(int(factor), []).append(("factor", row))
+    for row in evaluation.rows("factor_within", op.id):
+        _, port, dim, factor, major, _ = row
+        places.setdefault(int(factor), set()).add((_named(names, port), int(dim), int(major)))
+        tuples.setdefault(int(factor), []).append(("factor_within", row))
+    reduced: dict[int, list[str]] = {}
+    for row in evaluation.rows("factor_reduced", op.id):
+        reduced.setdefault(int(row[1]), []).append(str(row[2]))
+        tuples.setdefault(int(row[1]), []).append(("factor_reduced", row))
+    order = list(names.values())
+    for factor, found in places.items():
+        listed = sorted(found, key=lambda place: (_rank(order, place[0]), *place[1:]))
+        text = "split " + ", ".join(f"{port} dim {dim}{_below(major)}" for port, dim, major in listed)
+        pending = "".join(f" to a pending {kind}" for kind in sorted(reduced.get(factor, ())))
+        yield frozenset(found), _Fact(text + pending, tuple(tuples[factor]))
+
+
+def _named(names: Mapping[str, str], port: object) -> str:
+    """What a port is called; one that a rule made up goes by its own name."""
+    return names.get(str(port), str(port))
+
+
+def _rank(order: Sequence[str], name: str) -> int:
+    return order.index(name) if name in order else len(order)
+
+
+def _below(major: int) -> str:
+    return f" below {major}" if major > 1 else ""
+
+
+def _rest(evaluation: Evaluation, op: Op, names: Mapping[str, str]) -> Iterator[tuple[str, _Fact]]:
+    """What is said beside factors, by what it is about."""
+
+    def fact(text: str, relation: str, row: Row) -> tuple[str, _Fact]:
+        return text, _Fact(text, ((relation, row),))
+
+    for relation, how in (("linear_alone", "alone"), ("linear_together", "with the others")):
+        for row in evaluation.rows(relation, op.id):
+            yield fact(f"a pending {row[2]} of {_named(names, row[1])} passes {how}", relation, row)
+    for row in evaluation.rows("counted_once", op.id):
+        yield fact(f"{_named(names, row[1])} counts once in a pending result", "counted_once", row)
+    for row in evaluation.rows("shape_keeping", op.id):
+        yield fact("layouts pass before anything is computed", "shape_keeping", row)
+    for (kind, name), roles in evaluation.attribute_roles().items():
+        if kind == op.kind:
+            tuples = tuple(evaluation.attribute_tuples(kind, name))
+            yield f"attribute {name}", _Fact(f"`{name}` {' and '.join(roles)}", tuples)
+
+
+def _splits(one: _Said, two: _Said) -> Iterator[tuple[str, _Fact, _Fact]]:
+    """Factors that came, went, or are split otherwise: at more or fewer dims, or to another pending value."""
+    gone = {at: fact for at, fact in one.splits.items() if two.splits.get(at, _NOTHING).text != fact.text}
+    come = {at: fact for at, fact in two.splits.items() if one.splits.get(at, _NOTHING).text != fact.text}
+    for places, fact in gone.items():
+        other = next((each for each in come if each & places), None)
+        if other is None:
+            yield "lost", fact, _NOTHING
+        else:
+            yield "changed", fact, come.pop(other)
+    for fact in come.values():
+        yield "gained", _NOTHING, fact
+
+
+def _others(one: _Said, two: _Said) -> Iterator[tuple[str, _Fact, _Fact]]:
+    for about in dict.fromkeys([*one.others, *two.others]):
+        old, new = one.others.get(about, _NOTHING), two.others.get(about, _NOTHING)
+        if old.text != new.text:
+            yield ("changed" if old.text and new.text else "lost" if old.text else "gained"), old, new
