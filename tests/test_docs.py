@@ -7,7 +7,7 @@ import runpy
 
 import pytest
 
-from tests import readme
+from tests import readme, rules_tools
 from tests.command import ROOT
 
 README = readme.FILE.read_text(encoding="utf-8")
@@ -34,6 +34,12 @@ def test_the_start_of_the_readme_is_what_happens() -> None:
 
 def test_the_message_of_the_readme_is_real() -> None:
     assert readme.block("text", README)[1] == readme.message(), "run `make accept`"
+
+
+def test_what_rules_tools_shows_is_what_is_printed() -> None:
+    blocks = rules_tools.shown()
+    assert len(blocks) > 3
+    assert [old for _, old in blocks] == rules_tools.printed([command for command, _ in blocks])
 
 
 @pytest.mark.parametrize("target", ["demo", "test", "test-deep", "lint", "bench", "accept"])

@@ -6,15 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from kina.commands.options import solver_option
-from kina.commands.rules_options import names_completion
+from kina.commands.rules_options import base_of, base_option, names_completion
 from kina.commands.show import show_findings, style_for
-from kina.diagnostics.finding import SetupError
 from kina.output import write_stdout
 from kina.progress import progress
 
@@ -41,12 +39,7 @@ Exit codes: 0 every placement that the rules allow is right; 1 one is not, or a 
 @click.argument("names", metavar="[RULE|FILE|OP|all]...", nargs=-1, shell_complete=names_completion)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of what is drawn.")
 @click.option("--jobs", type=click.IntRange(1), help="How many processes; one for each core by default.")
-@click.option(
-    "--base",
-    metavar="FOLDER",
-    type=click.Path(exists=True, file_okay=False),
-    help="The rule base, in place of kina's own.",
-)
+@base_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @solver_option
 def audit(
@@ -54,11 +47,8 @@ def audit(
 ) -> int:
     """Hold rules against what the ops compute: wrong placements, and missing ones."""
     from kina.audit.findings import findings
-    from kina.rulebook.base import RuleBase, own_rules
 
-    rules = RuleBase(Path(base)) if base else own_rules()
-    if not (rules.folder / "base.dl").is_file():
-        raise SetupError(f"`{base}` holds no rule base", "it has a `base.dl` that includes the other files")
+    rules = base_of(base)
     reports = _reports(names, rules, seed, solver, jobs or len(os.sched_getaffinity(0)))
     found = findings(reports, rules)
     _show(reports, found, seed, form)

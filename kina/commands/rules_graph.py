@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from kina.commands.rules_options import relation_completion
+from kina.commands.rules_options import base_of, base_option, relation_completion
 from kina.output import write_stdout
+
+if TYPE_CHECKING:
+    from kina.datalog.rules import Rulebook
 
 _EPILOG = """\b
 Examples:
@@ -30,15 +34,16 @@ Examples:
     show_default=True,
     help="Steps from a RELATION, each way.",
 )
-@click.option("--base", "address", default="", metavar="URL", help="What to put before the places in an SVG.")
-def graph(about: str, output: str | None, depth: int, address: str) -> int:
+@click.option("--link", default="", metavar="URL", help="What to put before the places in an SVG.")
+@base_option
+def graph(about: str, output: str | None, depth: int, link: str, base: str | None) -> int:
     """Draw which relation rests on which, grouped by files, as SVG or as an HTML page."""
     from kina.output import write_text
 
     if output is not None and Path(output).suffix.lower() not in (".svg", ".html"):
         raise click.UsageError("--output is a file whose name ends in .svg or .html")
     html = output is not None and output.lower().endswith(".html")
-    text = _drawn(about, depth, html, address)
+    text = _drawn(base_of(base).rulebook, about, depth, html, link)
     if output is None:
         write_stdout(text)
     else:
@@ -46,14 +51,12 @@ def graph(about: str, output: str | None, depth: int, address: str) -> int:
     return 0
 
 
-def _drawn(about: str, depth: int, html: bool, address: str) -> str:
+def _drawn(rulebook: Rulebook, about: str, depth: int, html: bool, address: str) -> str:
     from kina.diagnostics.finding import SetupError
-    from kina.rulebook.base import own_rules
     from kina.rulebook.graph import graph_of
     from kina.rulebook.svg import html_text, svg_text
     from kina.rulebook.usage import usages
 
-    rulebook = own_rules().rulebook
     found = usages(rulebook)
     try:
         drawn = graph_of(rulebook, found, about, depth)

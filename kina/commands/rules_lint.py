@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kina.commands.options import solver_option
-from kina.commands.rules_options import file_completion
+from kina.commands.rules_options import base_of, base_option, file_completion
 from kina.output import write_stdout
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=file_completion)
 @solver_option
+@base_option
 @click.option("--tests/--no-tests", default=True, show_default=True, help="Run the tests beside the files.")
 @click.option(
     "--format",
@@ -39,27 +40,30 @@ Examples:
     help="Text goes to stderr; the others to stdout.",
 )
 @click.option("--width", type=click.IntRange(40, 1000), help="Columns of text; the terminal's by default.")
-def lint(files: tuple[str, ...], solver: str, tests: bool, form: str, width: int | None) -> int:
+def lint(
+    files: tuple[str, ...], solver: str, base: str | None, tests: bool, form: str, width: int | None
+) -> int:
     """Say what is wrong with rule files beside what keeps them from running. Exit 1 if anything is."""
     from kina.diagnostics.finding import ProgramError
     from kina.progress import progress
 
+    rules = base_of(base)
     with progress() as say:
-        say("reading rules")
+        say("looking at rules")
         try:
-            names, findings = _findings(files, solver, tests)
+            names, findings = _findings(rules, files, solver, tests)
         except ProgramError as problem:
             names, findings = [*files], problem.findings
     _show(names, findings, form, width)
     return 1 if any(finding.severity != "note" for finding in findings) else 0
 
 
-def _findings(files: Sequence[str], solver: str, tests: bool) -> tuple[list[str], Sequence[Finding]]:
+def _findings(
+    base: RuleBase, files: Sequence[str], solver: str, tests: bool
+) -> tuple[list[str], Sequence[Finding]]:
     """The names of the files that were looked at, and what is wrong with them."""
-    from kina.rulebook.base import own_rules
     from kina.rulebook.lint import lint as find
 
-    base = own_rules()
     chosen = _chosen(base, files) if files else None
     names = [file.source.name for file in (chosen or base.files)]
     return names, find(base, chosen, solver, _beside(base) if tests else None)

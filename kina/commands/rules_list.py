@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from kina.commands.options import solver_option
+from kina.commands.rules_options import base_of, base_option
 
 if TYPE_CHECKING:
     from kina.diagnostics.style import Style
+    from kina.rulebook.base import RuleBase
 
 _EPILOG = """\b
 Examples:
@@ -24,9 +26,10 @@ Examples:
 @click.command("list", epilog=_EPILOG)
 @click.argument("what", type=click.Choice(["ops", "attributes", "rules", "relations"]), default="ops")
 @solver_option
+@base_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--width", type=click.IntRange(40, 1000), help="Columns of text; the terminal's by default.")
-def list_(what: str, solver: str, form: str, width: int | None) -> int:
+def list_(what: str, solver: str, base: str | None, form: str, width: int | None) -> int:
     """What the rules say of every op; or every attribute, rule or relation.
 
     Nothing here is kept by hand: the rules are asked about instances of every op.
@@ -34,19 +37,18 @@ def list_(what: str, solver: str, form: str, width: int | None) -> int:
     from kina.commands.show import style_for
     from kina.output import write_stdout
 
-    write_stdout(
-        _json(what, solver) if form == "json" else _text(what, solver, style_for(sys.stdout, width=width))
-    )
+    rules = base_of(base)
+    style = style_for(sys.stdout, width=width)
+    text = _json(rules, what, solver) if form == "json" else _text(rules, what, solver, style)
+    write_stdout(text)
     return 0
 
 
-def _text(what: str, solver: str, style: Style) -> str:
+def _text(base: RuleBase, what: str, solver: str, style: Style) -> str:
     from kina.rulebook import listing
-    from kina.rulebook.base import own_rules
     from kina.rulebook.catalogue import catalogue
     from kina.rulebook.usage import usages
 
-    base = own_rules()
     match what:
         case "ops":
             return listing.list_ops(catalogue(base, solver), style)
@@ -58,13 +60,11 @@ def _text(what: str, solver: str, style: Style) -> str:
             return listing.list_relations(usages(base.rulebook), style)
 
 
-def _json(what: str, solver: str) -> str:
+def _json(base: RuleBase, what: str, solver: str) -> str:
     from kina.rulebook.as_json import op_json, relation_json, render, rule_json
-    from kina.rulebook.base import own_rules
     from kina.rulebook.catalogue import catalogue
     from kina.rulebook.usage import distinct, usages
 
-    base = own_rules()
     rulebook = base.rulebook
     match what:
         case "rules":

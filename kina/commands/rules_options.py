@@ -2,7 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
 import click
+
+if TYPE_CHECKING:
+    from kina.rulebook.base import RuleBase
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def base_option(command: Command) -> Command:
+    """`--base`, another rule base than Kina's own."""
+    return click.option(
+        "--base",
+        metavar="FOLDER",
+        type=click.Path(exists=True, file_okay=False),
+        help="The rule base, in place of kina's own.",
+    )(command)
+
+
+def base_of(folder: str | None) -> RuleBase:
+    """The rule base that an option names. SetupError if there is none in the folder."""
+    from kina.diagnostics.finding import SetupError
+    from kina.rulebook.base import RuleBase, own_rules
+
+    if folder is None:
+        return own_rules()
+    found = Path(folder)
+    if not (found / "base.dl").is_file():
+        raise SetupError(f"`{folder}` holds no rule base", "it has a `base.dl` that includes the other files")
+    return RuleBase(found)
 
 
 def names_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from kina.commands.options import solver_option
-from kina.commands.rules_options import known_names, names_completion
+from kina.commands.rules_options import base_of, base_option, known_names, names_completion
 from kina.output import write_stdout
+
+if TYPE_CHECKING:
+    from kina.rulebook.base import RuleBase
 
 _EPILOG = """\b
 Examples:
@@ -19,27 +24,27 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("name", metavar="OP|RULE|RELATION", shell_complete=names_completion)
 @solver_option
+@base_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def show(name: str, solver: str, form: str) -> int:
+def show(name: str, solver: str, base: str | None, form: str) -> int:
     """What the rules say of an op, or all that is known of a rule or a relation."""
-    pages = _json(name, solver) if form == "json" else _text(name, solver)
+    rules = base_of(base)
+    pages = _json(rules, name, solver) if form == "json" else _text(rules, name, solver)
     if not pages:
         raise _unknown(name)
     write_stdout(pages)
     return 0
 
 
-def _text(name: str, solver: str) -> str:
+def _text(base: RuleBase, name: str, solver: str) -> str:
     """The pages of all that is called `name`, empty if nothing is."""
     from kina.report.rule_page import rule_page
-    from kina.rulebook.base import own_rules
     from kina.rulebook.catalogue import catalogue
     from kina.rulebook.pages import op_page, relation_page, rule_uses
     from kina.rulebook.usage import usages
 
-    base = own_rules()
     pages = []
-    text = rule_page(name)
+    text = rule_page(name, base.files)
     if text is not None:
         pages.append(f"{text}\n{rule_uses(name, catalogue(base, solver), base.rulebook)}")
     else:
@@ -50,13 +55,11 @@ def _text(name: str, solver: str) -> str:
     return "\n".join(pages)
 
 
-def _json(name: str, solver: str) -> str:
+def _json(base: RuleBase, name: str, solver: str) -> str:
     from kina.rulebook.as_json import op_json, relation_json, render, rule_json
-    from kina.rulebook.base import own_rules
     from kina.rulebook.catalogue import catalogue
     from kina.rulebook.usage import distinct, usages
 
-    base = own_rules()
     rules = [rule for rule in distinct(base.rulebook) if rule.name == name]
     usage = usages(base.rulebook).get(name)
     entry = None if rules else catalogue(base, solver).entries.get(name)

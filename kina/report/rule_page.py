@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kina.datalog.grammar import parse
@@ -36,12 +36,12 @@ def rule_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(named.name for named in _rules(_files())))
 
 
-def rule_page(name: str) -> str | None:
+def rule_page(name: str, of: Sequence[RuleFile] | None = None) -> str | None:
     """What the rule base says of the rule `name`: its reason, its text, the relations it is about.
 
-    None if there is no such rule.
+    `of` are the files of another rule base than Kina's own. None if there is no such rule.
     """
-    files = _files()
+    files = _files(of)
     found = [named for named in _rules(files) if named.name == name]
     if not found:
         return None
@@ -55,12 +55,11 @@ def rule_page(name: str) -> str | None:
     return "\n".join(out) + "\n"
 
 
-def _files() -> list[RuleFile]:
+def _files(of: Sequence[RuleFile] | None = None) -> list[RuleFile]:
     """The rule files, and an entry file with the rules that link the levels of a program."""
-    folder = rules_path()
-    files = [
+    files = of or [
         parse(Source(f"rules/{file.name}", file.read_text(encoding="utf-8")))
-        for file in sorted(folder.glob("*.dl"))
+        for file in sorted(rules_path().glob("*.dl"))
     ]
     return [*files, parse(Source("main.dl", entry_text((0, 1), True)))]
 

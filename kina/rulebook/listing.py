@@ -14,7 +14,7 @@ from kina.rulebook.usage import Usage, declared, distinct
 
 #: The kinds of pending value; an op that passes all of them passes any.
 KINDS = ("max", "min", "prod", "sum")
-_HEADS = ("op", "rule", "factors", "linear in")
+_HEADS = ("op", "rule", "factors that are not parallel; linear in")
 
 
 def list_ops(found: Catalogue, style: Style) -> str:
@@ -25,7 +25,7 @@ def list_ops(found: Catalogue, style: Style) -> str:
 
 #: What the letters of a form mean.
 LEGEND = (
-    "(i,j) are dims by their factors, parallel if nothing else is said; i·j is a dim of two, the first is",
+    "(i,j) are dims by their factors, parallel unless it is said; i·j is a dim of two, the first is",
     "major; `_` stays whole; `1` has one element and no factor; of `?` no rule speaks. Linear in `a or b`:",
     "one of them may be pending; in `a and b`: all of them alike. `sum/none`: by attributes and dtypes.",
 )
@@ -91,7 +91,8 @@ def _op_rows(entry: OpEntry) -> Iterable[tuple[str, ...]]:
     for number, (einsum, forms) in enumerate(by_einsum.items()):
         factors = _alternatives([factor_parts(form) for form in forms])
         linear = _alternatives([linear_parts(form, entry.operands) for form in forms])
-        yield (entry.kind if not number else "", einsum, factors, linear)
+        said = "; ".join(filter(None, (factors, linear and f"linear in {linear}")))
+        yield (entry.kind if not number else "", einsum, said)
 
 
 def _alternatives(texts: Sequence[Sequence[str]]) -> str:

@@ -12,7 +12,7 @@ from kina.rulebook.usage import Usage, declared, distinct
 
 def op_page(entry: OpEntry, rulebook: Rulebook) -> str:
     """What the rules say of an op: each of its forms, its attributes, and the clauses that say it."""
-    out = [f"# {entry.kind}", "", f"{entry.doc.rstrip('.')}.", ""]
+    out = [f"# {entry.kind}", "", f"{entry.doc[:1].upper()}{entry.doc[1:].rstrip('.')}.", ""]
     for shown in entry.forms:
         out += [*_form(entry, shown), ""]
     if entry.attributes:

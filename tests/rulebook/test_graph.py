@@ -91,7 +91,7 @@ def _above(one: Box, two: Box) -> bool:
 
 
 def test_the_picture_links_each_relation_to_its_place(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["rules", "graph", "window_spans", "--base", "https://example.org/"]) == 0
+    assert cli.run(["rules", "graph", "window_spans", "--link", "https://example.org/"]) == 0
     root = ElementTree.fromstring(capsys.readouterr().out)
     links = {link.get("href"): link for link in root.iter(f"{SVG}a")}
     shown = graph("window_spans")
