@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import collectives, propagation, startup, steps
+from bench import collectives, order, propagation, startup, steps
 
 TABLES: dict[str, Callable[[Sequence[str]], None]] = {
     "startup": lambda _: startup.main(),
     "propagation": propagation.main,
     "collectives": collectives.main,
     "steps": steps.main,
+    "order": order.main,
 }
 
 

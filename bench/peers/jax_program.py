@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.peers.schemes import (
+    ALL_SCHEMES,
+    FROZEN,
     LARGE,
     LARGE_SIZES,
-    SCHEMES,
     Parameter,
     Scheme,
     Sizes,
@@ -83,20 +84,26 @@ def cross_entropy(logits: Any, targets: Any) -> Any:
 
 def step(sizes: Sizes, scheme: Scheme) -> Callable[..., Any]:
     """A function from all arguments in order to the loss, the norm if asked for, and the next parameters."""
-    names = [name for name, _, _ in inner(sizes)]
+    names = [each.name for each in parameters(sizes, scheme)]
+    trained = [name for name in names if name not in FROZEN]
 
-    def loss(weights: Sequence[Any], tokens: Any, targets: Any) -> Any:
-        table, positions, gamma, beta, *rest = weights
-        x = table.at[tokens].get(mode="promise_in_bounds") + positions
+    def loss(weights: dict[str, Any], given: dict[str, Any]) -> Any:
+        p = weights | given
+        if scheme.embeds:
+            x = p["table"].at[p["tokens"]].get(mode="promise_in_bounds") + p["positions"]
+        else:
+            x = p["left"] + p["right"]
         for layer in range(sizes.layers):
-            x = block(x, dict(zip(names, rest[layer * len(names) :], strict=False)))
-        logits = constrained(jnp.einsum("bsd,vd->bsv", layer_norm(x, gamma, beta), table), scheme)
-        return cross_entropy(logits, targets)
+            x = block(x, {name: p[f"layer[{layer}].{name}"] for name, _, _ in inner(sizes)})
+        logits = jnp.einsum("bsd,vd->bsv", layer_norm(x, p["gamma"], p["beta"]), p["table"])
+        return cross_entropy(constrained(logits, scheme), p["targets"])
 
-    def train(tokens: Any, targets: Any, *weights: Any) -> Any:
-        value, gradients = jax.value_and_grad(loss)(weights, tokens, targets)
-        norm = [jnp.sqrt(sum(jnp.sum(each * each) for each in gradients))] if sizes.norm else []
-        return value, *norm, *(one - RATE * two for one, two in zip(weights, gradients, strict=True))
+    def train(*arguments: Any) -> Any:
+        p = dict(zip(names, arguments, strict=True))
+        weights = {name: p.pop(name) for name in trained}
+        value, gradients = jax.value_and_grad(loss)(weights, p)
+        norm = [jnp.sqrt(sum(jnp.sum(each * each) for each in gradients.values()))] if sizes.norm else []
+        return value, *norm, *(weights[name] - RATE * gradients[name] for name in trained)
 
     return train
 
@@ -144,8 +151,9 @@ def annotate(module: Any, scheme: Scheme, given: Sequence[Parameter], numbers: i
     main = next(op for op in module.body.operations if op.operation.name == "func.func")
     notes = [shardy_attribute(each) for each in given]
     main.arg_attrs = ir.ArrayAttr.get([_dictionary(note) for note in notes])
-    # numbers such as the loss, and then every parameter but tokens and targets
-    carried = [_dictionary(note) for note in (*[None] * numbers, *notes[2:])]
+    # numbers such as the loss, and then every parameter that is trained
+    trained = [note for note, each in zip(notes, given, strict=True) if each.name not in FROZEN]
+    carried = [_dictionary(note) for note in (*[None] * numbers, *trained)]
     main.attributes["res_attrs"] = ir.ArrayAttr.get(carried)
 
 
@@ -159,7 +167,7 @@ def main() -> None:
     """Write the lowered step."""
     scheme, sizes, out = sys.argv[1:]
     large = sizes == "large"
-    text = lowered(LARGE_SIZES if large else Sizes(int(sizes)), LARGE if large else SCHEMES[scheme])
+    text = lowered(LARGE_SIZES if large else Sizes(int(sizes)), LARGE if large else ALL_SCHEMES[scheme])
     Path(out).write_text(text, encoding="utf-8")
 
 

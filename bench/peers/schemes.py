@@ -59,6 +59,11 @@ class Scheme:
             count *= size
         return count
 
+    @property
+    def embeds(self) -> bool:
+        """Whether the model begins with tokens; otherwise with the sum of two tensors, `left` and `right`."""
+        return not self.on("left")
+
     def on(self, name: str) -> tuple[Note, ...]:
         """The annotations of a parameter."""
         return dict(self.notes).get(name, ())
@@ -83,6 +88,29 @@ SCHEMES: dict[str, Scheme] = {
     )
 }
 
+#: Annotations that ask for different things, which tools settle in ways of their own.
+OPEN_SCHEMES: dict[str, Scheme] = {
+    scheme.name: scheme
+    for scheme in (
+        Scheme(
+            "fsdp_flat",
+            "fully sharded, without priorities",
+            (("data", 4),),
+            (*_BATCH, *((name, tuple((dim, axis, 0) for dim, axis, _ in notes)) for name, notes in _STORED)),
+        ),
+        Scheme(
+            "two_inputs",
+            "inputs split by batch and by sequence",
+            (("data", 4),),
+            (("left", ((0, "data", 0),)), ("right", ((1, "data", 0),)), ("targets", ((0, "data", 0),))),
+        ),
+    )
+}
+ALL_SCHEMES = SCHEMES | OPEN_SCHEMES
+
+#: Arguments that a step does not train.
+FROZEN = ("tokens", "targets", "left", "right")
+
 #: The step of `examples/gpt_100m.kina`.
 LARGE_SIZES = Sizes(12, 8, 128, 768, 12, 32768, norm=True)
 LARGE = Scheme(
@@ -93,17 +121,15 @@ LARGE = Scheme(
 )
 
 
-def outer(sizes: Sizes) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
+def outer(sizes: Sizes, scheme: Scheme) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
     """Name, dtype and shape of the parameters outside the blocks, in the order of the arguments."""
-    ids = (sizes.batch, sizes.length)
-    return (
-        ("tokens", "i32", ids),
-        ("targets", "i32", ids),
-        ("table", "f32", (sizes.vocabulary, sizes.width)),
-        ("positions", "f32", (sizes.length, sizes.width)),
-        ("gamma", "f32", (sizes.width,)),
-        ("beta", "f32", (sizes.width,)),
-    )
+    ids, table = (sizes.batch, sizes.length), ("table", "f32", (sizes.vocabulary, sizes.width))
+    norm = (("gamma", "f32", (sizes.width,)), ("beta", "f32", (sizes.width,)))
+    if scheme.embeds:
+        positions = ("positions", "f32", (sizes.length, sizes.width))
+        return ("tokens", "i32", ids), ("targets", "i32", ids), table, positions, *norm
+    states = (*ids, sizes.width)
+    return ("left", "f32", states), ("right", "f32", states), ("targets", "i32", ids), table, *norm
 
 
 def inner(sizes: Sizes) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
@@ -125,7 +151,7 @@ def inner(sizes: Sizes) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
 
 def parameters(sizes: Sizes, scheme: Scheme) -> tuple[Parameter, ...]:
     """All arguments in order, those of the blocks as `layer[3].wq`."""
-    rows = [(name, name, dtype, shape) for name, dtype, shape in outer(sizes)]
+    rows = [(name, name, dtype, shape) for name, dtype, shape in outer(sizes, scheme)]
     for layer in range(sizes.layers):
         rows += [(f"layer[{layer}].{name}", name, dtype, shape) for name, dtype, shape in inner(sizes)]
     return tuple(Parameter(full, dtype, shape, scheme.on(name)) for full, name, dtype, shape in rows)
@@ -134,22 +160,25 @@ def parameters(sizes: Sizes, scheme: Scheme) -> tuple[Parameter, ...]:
 def kina_program(sizes: Sizes, scheme: Scheme) -> str:
     """The step as a Kina program."""
     mesh = " ".join(f"({axis} {size})" for axis, size in scheme.mesh)
-    given = "\n             ".join(_declared(scheme, *row) for row in outer(sizes))
+    given = "\n             ".join(_declared(scheme, *row) for row in outer(sizes, scheme))
     block = "\n                      ".join(_declared(scheme, *row) for row in inner(sizes))
     names = " ".join(name for name, _, _ in inner(sizes))
+    arguments = " ".join(name for name, _, _ in outer(sizes, scheme) if name != "targets")
+    first = "(add (embedding table tokens) positions)" if scheme.embeds else "(add left right)"
+    options = f"{'' if scheme.embeds else ' :frozen [left right]'}{' :norm true' if sizes.norm else ''}"
     return f"""; A training step of a GPT with {sizes.layers} layers, {scheme.title}.
 (mesh {mesh})
 
-(defn gpt (tokens table positions gamma beta)
-  (let ((x (add (embedding table tokens) positions))
+(defn gpt ({arguments})
+  (let ((x {first})
         (y (repeat (layer i {sizes.layers}) ((x x))
              :params ({block})
              (transformer_block x {names}))))
     {_noted(scheme, "logits", '(einsum "bsd,vd->bsv" (layer_norm y gamma beta) table)')}))
 
 (defn train ({given})
-  (let ((logits (gpt tokens table positions gamma beta)))
-    (train_step (cross_entropy logits targets) sgd :lr 0.1{" :norm true" if sizes.norm else ""})))
+  (let ((logits (gpt {arguments})))
+    (train_step (cross_entropy logits targets) sgd :lr 0.1{options})))
 """
 
 
