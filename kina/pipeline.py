@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user may choose about a check; `mesh` replaces the sizes of axes that the file names."""
+    """What the user may choose about a check; `mesh` replaces the sizes of axes that the file names.
+
+    `rules` are files, or folders of files, that are added to the rule base.
+    """
 
     solver: str = "auto"
     mesh: tuple[tuple[str, int], ...] = ()
     entry: str | None = None
     on_conflict: str = "error"
     strict: bool = False
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +115,17 @@ def build(source: Source, options: Options, clock: Clock | None = None) -> Progr
     """The typed IR of a program. Raises ProgramError on its mistakes, SetupError on wrong options."""
     clock = clock or Clock()
     with clock.stage("read"):
+        from kina.additions import additions
         from kina.frontend.reader import read
 
         module = read(source)
+        added = additions(source.name, options.rules)
+        beside = [read(each) for each in added.sources]
     with clock.stage("form"):
         from kina.frontend.form import form
 
-        return form(module, entry=options.entry, mesh=dict(options.mesh) or None)
+        program = form(module, options.entry, dict(options.mesh) or None, beside)
+        return replace(program, rules=added.rules)
 
 
 def decide(program: Program, options: Options, clock: Clock | None = None) -> tuple[Program, Decisions]:
@@ -149,18 +157,20 @@ def decide(program: Program, options: Options, clock: Clock | None = None) -> tu
 
 
 def fact_files(source: Source, options: Options) -> dict[str, str]:
-    """The facts of a program and the entry file `main.dl`, as files that Soufflé reads, by name.
+    """The facts of a program, the entry file `main.dl` and added rules, as files that Soufflé reads, by name.
 
     Raises ProgramError on the program's mistakes, SetupError on wrong options.
     """
     from kina.facts.dump import dump
 
-    facts = dump(build(source, options))
+    program = build(source, options)
+    facts = dump(program)
     files = {
         f"{name}.facts": "".join("\t".join(map(str, row)) + "\n" for row in rows)
         for name, rows in facts.relations.items()
     }
-    return {**files, "main.dl": facts.entry}
+    added = {file.name: file.alone for file in program.rules}
+    return {**files, **added, "main.dl": facts.entry}
 
 
 def open_source(path: str) -> Source:

@@ -24,6 +24,7 @@ Examples:
   kina check model.kina --expect model.lock            fails if a layout changed
   kina check model.kina --expect model.lock --accept   writes the lock file
   kina check model.kina --fix 1                        makes the edits of help 1, and checks again
+  kina check model.kina --rules rotary.dl              with rules of your own, and the ops of rotary.kina
   kina check - < model.kina
 """
 

@@ -6,6 +6,7 @@ import difflib
 
 import click
 
+from kina.commands.options import rules_option
 from kina.diagnostics.finding import SetupError
 from kina.diagnostics.pages import codes, page
 from kina.output import write_stdout
@@ -13,29 +14,33 @@ from kina.output import write_stdout
 _EPILOG = """\b
 Examples:
   kina explain K201
-  kina explain elementwise.follow-operand
+  kina explain elementwise.same-place
+  kina explain rotary.heads --rules rotary.dl
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("topic", metavar="CODE|RULE")
-def explain(topic: str) -> int:
+@rules_option
+def explain(topic: str, rules: tuple[str, ...]) -> int:
     """Print the page of an error code or of a rule."""
-    write_stdout(_page(topic))
+    write_stdout(_page(topic, rules))
     return 0
 
 
-def _page(topic: str) -> str:
+def _page(topic: str, rules: tuple[str, ...]) -> str:
     """The text about a code or a rule. Raises SetupError, naming what is near, if there is none."""
     known = codes()
     if topic.upper() in known:
         return page(topic.upper()).text
+    from kina.additions import additions
     from kina.report.rule_page import rule_names, rule_page
 
-    found = rule_page(topic)
+    added = tuple(file.source for file in additions("", rules).rules)
+    found = rule_page(topic, added=added)
     if found is not None:
         return found
-    near = difflib.get_close_matches(topic, [*known, *rule_names()], n=3)
+    near = difflib.get_close_matches(topic, [*known, *rule_names(added)], n=3)
     raise SetupError(
         f"there is no error code and no rule `{topic}`",
         "near it: " + ", ".join(f"`{name}`" for name in near) if near else "",

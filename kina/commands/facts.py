@@ -25,7 +25,7 @@ Example:
 )
 @program_options
 def facts(file: str, output: str, **values: Any) -> int:
-    """Write the facts of a program and the entry file main.dl, as Soufflé reads them."""
+    """Write the facts of a program, the entry file main.dl and added rules, as Soufflé reads them."""
     files = fact_files(open_source(file), options_from(values))
     write_folder(Path(output), files)
     write_stdout(f"wrote {len(files)} files into {output}\n")

@@ -32,6 +32,16 @@ def _mesh(_: click.Context, __: click.Parameter, value: str | None) -> tuple[tup
     return tuple(pairs.items())
 
 
+#: The option of every command that reads rules beside those of Kina.
+rules_option = click.option(
+    "--rules",
+    multiple=True,
+    metavar="FILE.dl",
+    type=click.Path(),
+    help="A rule file, or a folder of them, that is added to the rule base. Can be repeated.",
+)
+
+
 def program_options(command: Command) -> Command:
     """Options that choose how a program is checked; `options_from` collects them."""
     for option in reversed(
@@ -40,6 +50,7 @@ def program_options(command: Command) -> Command:
                 "--mesh", metavar="AXIS=N,…", callback=_mesh, help="Sizes in place of those in the file."
             ),
             click.option("--entry", metavar="NAME", help="The function to check; the last one by default."),
+            rules_option,
         )
     ):
         command = option(command)
@@ -70,5 +81,5 @@ def conflict_option(command: Command) -> Command:
 
 def options_from(values: dict[str, Any]) -> Options:
     """The pipeline's options out of a command's parameters."""
-    names = ("solver", "mesh", "entry", "on_conflict", "strict")
+    names = ("solver", "mesh", "entry", "on_conflict", "strict", "rules")
     return Options(**{name: values[name] for name in names if name in values})

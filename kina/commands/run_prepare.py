@@ -73,7 +73,7 @@ def _refuse_for_module(values: dict[str, Any]) -> None:
             "`--verify` compares with a program, and a module does not hold the one it was compiled from",
             "run the `.kina` file",
         )
-    for name in ("mesh", "entry"):
+    for name in ("mesh", "entry", "rules"):
         if values[name]:
             raise SetupError(f"`--{name}` is about programs, and a module is compiled already")
 

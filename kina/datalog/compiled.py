@@ -13,6 +13,7 @@ from kina import __version__
 from kina.datalog import cache as kept
 
 if TYPE_CHECKING:
+    from kina.datalog.added import AddedFile
     from kina.datalog.rules import Rulebook
 
 Rules: TypeAlias = "Rulebook | Compiled"
@@ -50,14 +51,15 @@ class Asp(NamedTuple):
 class Compiled:
     """Checked rules as the engines take them.
 
-    `entry` is the text of the entry file, and `search` its rule path. `key` is empty where nothing is kept,
-    and `read` gives the rules with their syntax trees.
+    `entry` is the text of the entry file, and `search` its rule path; `added` are the files that it includes
+    beside those. `key` is empty where nothing is kept, and `read` gives the rules with their syntax trees.
     """
 
     entry: str
     search: tuple[str, ...]
     tables: Mapping[str, Table]
     key: str = ""
+    added: tuple[AddedFile, ...] = ()
     read: Callable[[], Rulebook] = field(kw_only=True, repr=False)
 
     @cached_property
@@ -93,11 +95,13 @@ def compiled(rules: Rules) -> Compiled:
     """Rules that were parsed, as the engines take them."""
     if isinstance(rules, Compiled):
         return rules
-    return Compiled(rules.entry.text, rules.search, _tables(rules), read=lambda: rules)
+    return Compiled(rules.entry.text, rules.search, _tables(rules), added=rules.added, read=lambda: rules)
 
 
 @cache
-def compile_text(text: str, name: str, search: tuple[Path, ...]) -> Compiled:
+def compile_text(
+    text: str, name: str, search: tuple[Path, ...], added: tuple[AddedFile, ...] = ()
+) -> Compiled:
     """The rules of a generated entry file, checked by `modules.parse_text` now or in an earlier run.
 
     Raises ProgramError (K8xx) for faults in the files.
@@ -106,25 +110,29 @@ def compile_text(text: str, name: str, search: tuple[Path, ...]) -> Compiled:
     def read() -> Rulebook:
         from kina.datalog.modules import parse_text
 
-        return parse_text(text, name, search)
+        return parse_text(text, name, search, added)
 
-    key = _key(text, name, search)
+    key = _key(text, name, search, added)
     tables = _kept_tables(kept.read(key)) if key else {}
     if tables:
-        return Compiled(text, tuple(map(str, search)), tables, key, read=read)
+        return Compiled(text, tuple(map(str, search)), tables, key, added, read=read)
     rulebook = read()
     tables = _tables(rulebook)
     if key:
         kept.write(key, list(tables.values()))
-    return Compiled(text, rulebook.search, tables, key, read=lambda: rulebook)
+    return Compiled(text, rulebook.search, tables, key, added, read=lambda: rulebook)
 
 
-def _key(text: str, name: str, search: Sequence[Path]) -> str:
+def _key(text: str, name: str, search: Sequence[Path], added: Sequence[AddedFile]) -> str:
     """Names all that the outcome depends on: the entry, every rule file within reach, and Kina itself.
 
     Empty if one of the files cannot be read.
     """
     parts = [__version__.encode(), name.encode(), text.encode()]
+    for file in added:
+        # Names of files stand in messages, and come from the system as they are.
+        words = (file.name, file.real, file.source.name, file.source.text)
+        parts += [word.encode("utf-8", "surrogateescape") for word in words]
     try:
         for folder, pattern in ((Path(__file__).parent, "*.py"), *((each, "*.dl") for each in search)):
             parts.append(os.fsencode(folder))

@@ -21,6 +21,8 @@ def lost_rules(install: SouffleInstall, rulebook: Rulebook) -> tuple[str, ...]:
             f".output {name}\n" for name, each in rulebook.relations.items() if not each.is_output
         )
         entry.write_text(f"{rulebook.entry.text}\n{outputs}", encoding="utf-8")
+        for file in rulebook.added:
+            (Path(folder) / file.name).write_text(file.alone, encoding="utf-8")
         command = [install.path, "--no-preprocessor", "-w", "-t", "none", "--show=transformed-ast"]
         for place in rulebook.search:
             command += ["-I", str(Path(place).resolve())]

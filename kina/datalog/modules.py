@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kina.datalog.added import AddedFile
+from kina.datalog.added_check import check_added, check_ends
 from kina.datalog.check import check
 from kina.datalog.flatten import flatten
 from kina.datalog.grammar import parse
@@ -32,9 +34,9 @@ def parse_file(path: Path, search: Sequence[Path]) -> RuleFile:
     return parse(_opened(path, search))
 
 
-def parse_text(text: str, name: str, search: Sequence[Path]) -> Rulebook:
-    """The rules of a generated entry file, whose includes are looked up in the folders of `search`."""
-    return _load(Source(name, text), None, search, None)
+def parse_text(text: str, name: str, search: Sequence[Path], added: Sequence[AddedFile] = ()) -> Rulebook:
+    """The rules of a generated entry file, whose includes are `added` files or in the folders of `search`."""
+    return _load(Source(name, text), None, search, None, added)
 
 
 def _opened(path: Path, search: Sequence[Path]) -> Source:
@@ -45,14 +47,24 @@ def _opened(path: Path, search: Sequence[Path]) -> Source:
     return Source(_shown(path, search), _decode(data, _shown(path, search), None))
 
 
-def _load(source: Source, folder: Path | None, search: Sequence[Path], path: Path | None) -> Rulebook:
-    loader = _Loader(tuple(search) if folder is None else (folder, *search))
+def _load(
+    source: Source,
+    folder: Path | None,
+    search: Sequence[Path],
+    path: Path | None,
+    added: Sequence[AddedFile] = (),
+) -> Rulebook:
+    loader = _Loader(tuple(search) if folder is None else (folder, *search), tuple(added))
     loader.add(source, folder, path)
     types, relations, rules = flatten(tuple(loader.files))
     findings = check(types, relations, rules)
+    if added and not findings:
+        findings = check_added([file.source for file in added], loader.files, relations, rules)
     if findings:
         raise ProgramError(*findings)
     strata = stratify(relations, rules)
+    if added and (endless := check_ends([file.source for file in added], rules, strata)):
+        raise ProgramError(*endless)
     return Rulebook(
         entry=source,
         search=tuple(str(each) for each in search),
@@ -61,6 +73,7 @@ def _load(source: Source, folder: Path | None, search: Sequence[Path], path: Pat
         relations=relations,
         rules=rules,
         strata=strata,
+        added=tuple(added),
     )
 
 
@@ -69,9 +82,14 @@ class _Loader:
     """Reads files depth first, each before the items that follow its include, as Soufflé does."""
 
     allowed: tuple[Path, ...]
+    added: tuple[AddedFile, ...] = ()
+    added_paths: frozenset[str] = field(init=False)
     files: list[RuleFile] = field(default_factory=list)
     once: set[Path] = field(default_factory=set)
     open_files: set[Path] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.added_paths = frozenset(file.real for file in self.added)
 
     def add(self, source: Source, folder: Path | None, path: Path | None) -> None:
         """Adds a file and its includes without recursion; an include chain may be as long as it likes."""
@@ -86,8 +104,14 @@ class _Loader:
                     self.open_files.discard(frame.path)
                 stack.pop()
                 continue
+            extra = self._added(include, frame)
+            if extra is not None:
+                stack.append(_Frame(parse(extra.source), Path(extra.real).parent, Path(extra.real)))
+                self._enter(stack[-1])
+                continue
             found = self._find(include, frame.folder)
-            if found in self.once:
+            if found in self.once or str(found) in self.added_paths:
+                # An added file stands in the entry file, before those that include it.
                 continue
             if found in self.open_files:
                 raise ProgramError(error("K804", f"`{include.path}` includes itself", include.span))
@@ -111,6 +135,12 @@ class _Loader:
         self.open_files.add(frame.path)
         if frame.once:
             self.once.add(frame.path)
+
+    def _added(self, include: Include, frame: _Frame) -> AddedFile | None:
+        """The added file that the entry file includes here."""
+        if frame.folder is not None:
+            return None
+        return next((file for file in self.added if file.name == include.path), None)
 
     def _find(self, include: Include, folder: Path | None) -> Path:
         places = self.allowed if folder is None else (folder, *self.allowed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kina.datalog.added import AddedFile
 from kina.datalog.syntax import Aggregate, Atom, Clause, Negation, Premise, aggregates
 from kina.source import Source, Span
 
@@ -77,7 +78,7 @@ class Rulebook:
     """Relations by ground name in order of declaration, rules in order of the text, instances last.
 
     `strata` lists the relations, lowest first; those of one entry depend on each other.
-    `entry` and `search` are what a Soufflé process needs to read the same rules.
+    `entry`, `search` and `added` are what a Soufflé process needs to read the same rules.
     """
 
     entry: Source
@@ -87,6 +88,7 @@ class Rulebook:
     relations: Mapping[str, Relation]
     rules: tuple[Rule, ...]
     strata: tuple[tuple[str, ...], ...]
+    added: tuple[AddedFile, ...] = ()
 
     @property
     def inputs(self) -> tuple[Relation, ...]:

@@ -97,6 +97,8 @@ def solve_souffle(
         )
         text = f"{rules.entry}\n{extra}"
         entry.write_text(text, encoding="utf-8", newline="\n")
+        for file in rules.added:
+            (work / file.name).write_text(file.alone, encoding="utf-8", newline="\n")
         accepted = _Accepted.of(rules, text, install)
         command = [install.path, "--no-preprocessor", "-w", f"--disable-transformers={accepted.needless}"]
         command += ["-F", str(work / "in"), "-D", str(work / "out")]

@@ -26,6 +26,7 @@ OUTPUTS = (
     "demand_unmet",
     "unruled",
     "role_clash",
+    "dim_misplaced",
     "gathered_to_reshape",
     "gathered_to_move",
     "gathered_whole",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kina.datalog.added import AddedFile
 from kina.datalog.compiled import Compiled, compile_text
 from kina.datalog.engine import Solution, solve
 from kina.diagnose import case as case_module
@@ -17,7 +18,7 @@ from kina.diagnostics.finding import ProofStep
 from kina.facts import load as load_module
 from kina.facts.dump import Facts, dump
 from kina.facts.entry import level_names
-from kina.frontend.ir import Program
+from kina.frontend.ir import Program, declared
 from kina.paths import rules_path
 from kina.plan.decisions import Decisions
 
@@ -46,7 +47,10 @@ class Solved:
     @property
     def has_conflict(self) -> bool:
         """Whether something that is an error was derived."""
-        return any(self.solution.relations[name] for name in ("conflict", "demand_unmet", "role_clash"))
+        return any(
+            self.solution.relations[name]
+            for name in ("conflict", "demand_unmet", "role_clash", "dim_misplaced")
+        )
 
     def decisions(self) -> Decisions:
         return load_module.load(
@@ -81,30 +85,30 @@ def _no_stage(_: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def rules_of(entry: str) -> Rulebook:
-    """The rule base with the levels of an entry file; a process reads it once for each."""
-    return compiled_rules(entry).rulebook
+def rules_of(entry: str, added: tuple[AddedFile, ...] = ()) -> Rulebook:
+    """The rule base with the levels and `added` files of an entry file; a process reads it once for each."""
+    return compiled_rules(entry, added).rulebook
 
 
-def compiled_rules(entry: str) -> Compiled:
+def compiled_rules(entry: str, added: tuple[AddedFile, ...] = ()) -> Compiled:
     """The same as the engines take it."""
-    return compile_text(entry, "main.dl", (rules_path(),))
+    return compile_text(entry, "main.dl", (rules_path(),), added)
 
 
 def solve_program(
     program: Program,
     solver: str,
     stage: Stage = _no_stage,
-    rules_for: Callable[[str], Compiled] = compiled_rules,
+    rules_for: Callable[[str, tuple[AddedFile, ...]], Compiled] = compiled_rules,
 ) -> Solved:
-    """Run the rules on a program: those that `rules_for` gives for the text of an entry file.
+    """Run the rules on a program: those that `rules_for` gives for an entry file and those added.
 
     Raises ProgramError if a rule file is at fault, SetupError if the engine is.
     """
     with stage("dump"):
         facts = dump(program)
     with stage("rules"):
-        rules = rules_for(facts.entry)
+        rules = rules_for(facts.entry, program.rules)
     with stage("solve"):
         levels = level_names(facts.priorities, facts.derived)
         outputs = (
@@ -112,6 +116,7 @@ def solve_program(
             *case_module.OUTPUTS,
             *(f"{level}.contested" for level in levels),
             *(["granted"] if len(facts.priorities) > 1 else []),
+            *(load_module.DECLARED_OUTPUTS if declared(program) else ()),
             *fact_outputs(len(program.ops)),
         )
         given = {table.name: facts.relations.get(table.name, []) for table in rules.inputs}

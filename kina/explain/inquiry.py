@@ -89,7 +89,7 @@ def inquire_facts(
 ) -> Inquiry:
     """The same from the facts of a program."""
     with stage("rules"):
-        rulebook = rules_of(facts.entry)
+        rulebook = rules_of(facts.entry, program.rules)
     with stage("solve"):
         needed: set[str] = set()
         for relation in wanted:
@@ -113,7 +113,7 @@ def inquire_layered(program: Program, value: Value, solver: str, stage: Stage) -
         last = [name for name in level_names(facts.priorities, facts.derived) if "_written_" in name][-1]
         goal = "granted" if derived else f"{last}.accepted"
     with stage("rules"):
-        rules = compiled_rules(layouts_only(facts.entry, gradients=derived))
+        rules = compiled_rules(layouts_only(facts.entry, gradients=derived), program.rules)
         plan = outline(rules.rulebook, goal)
         facts = replace(facts, relations=facts_for(plan, facts, with_derived=derived))
     with stage("solve"):

@@ -116,7 +116,7 @@ class LayeredProver:
         }
         needed = set().union(*(proof_relations(self.rulebook, name) for name in BOUNDARY))
         derived = sorted(name for name in needed if not self.rulebook.relations[name].is_input)
-        rules = compiled_rules(ops_only(self.facts.entry))
+        rules = compiled_rules(ops_only(self.facts.entry), self.rulebook.added)
         return Prover(self.rulebook, {**near, **solve(self.solver, rules, near, derived).relations})
 
 

@@ -11,6 +11,7 @@ from kina.facts.entry import entry_text
 from kina.facts.names import encode
 from kina.facts.reshape import common_factors
 from kina.frontend.ir import Annotation, Attribute, Op, Program, Value
+from kina.frontend.ops import OPS
 
 #: No number above this reaches a fact: both engines compute in 32 bits.
 LARGEST = 2**31 - 1
@@ -47,7 +48,14 @@ def dump(program: Program) -> Facts:
     priorities = tuple(sorted({int(fact[3]) for fact in relations["given_sharded"]})) or (0,)
     relations["given_priority"] = [(priority,) for priority in priorities]
     _dump_mesh(program, relations)
-    return Facts(relations, names, ops, priorities, derived, entry_text(priorities, derived))
+    return Facts(
+        relations,
+        names,
+        ops,
+        priorities,
+        derived,
+        entry_text(priorities, derived, [file.name for file in program.rules]),
+    )
 
 
 def write(facts: Facts, folder: Path, relations: tuple[str, ...]) -> None:
@@ -69,6 +77,7 @@ _RELATIONS = (
     "op_operand",
     "op_result",
     "op_derived",
+    "op_checked",
     "op_list",
     "op_list_negative",
     "op_list_length",
@@ -97,7 +106,7 @@ _RELATIONS = (
 def _dump_op(
     program: Program, op: Op, names: tuple[str, ...], name: str, relations: dict[str, list[Fact]]
 ) -> None:
-    relations["op_kind"].append((name, op.kind))
+    relations["op_kind"].append((name, encode(op.kind)))
     for pos, value in enumerate(op.operands):
         relations["op_operand"].append((name, pos, operand_port(name, pos), names[value]))
     for pos, value in enumerate(op.results):
@@ -105,8 +114,10 @@ def _dump_op(
     if op.origin == "derived":
         relations["op_derived"].append((name,))
         relations["value_derived"].extend((names[value],) for value in op.results)
+    if program.rules or op.kind not in OPS:
+        relations["op_checked"].append((name,))
     for key, attribute in op.attributes:
-        _dump_attribute(name, key, attribute, relations)
+        _dump_attribute(name, encode(key), attribute, relations)
     if op.kind == "reshape":
         before = program.type_of(op.operands[0]).shape
         after = program.type_of(op.results[0]).shape

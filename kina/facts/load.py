@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from kina.facts.dump import operand_port, parameter_port, result_port
 from kina.facts.names import encode
 from kina.frontend.ir import Op, Program
-from kina.plan.decisions import Coercion, Collective, Decisions, Layout, OpPlan, Pending, Step
+from kina.frontend.ops import OPS
+from kina.plan.decisions import (
+    Coercion,
+    Collective,
+    Decisions,
+    Layout,
+    Localised,
+    OpPlan,
+    Pending,
+    Step,
+)
 from kina.plan.memory import peak_bytes
 from kina.plan.reasons import reason
 from kina.plan.schedule import schedule
@@ -30,6 +40,9 @@ OUTPUTS = (
     "masks",
     "permutes",
 )
+
+#: Those that it reads besides if the program declares ops.
+DECLARED_OUTPUTS = ("attribute_follows",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,7 @@ def load(program: Program, relations: Relations, solver: tuple[str, str]) -> Dec
         peak_bytes=peak_bytes(program, stored, coercions),
         solver_name=solver[0],
         solver_version=solver[1],
+        localised=reader.localised(relations.get("attribute_follows", ())),
     )
 
 
@@ -180,6 +194,16 @@ class _Reader:
             tuple(layout(result_port(name, pos), value) for pos, value in enumerate(op.results)),
             tuple(sorted(factors.items())),
         )
+
+    def localised(self, rows: Iterable[tuple[str | int, ...]]) -> dict[int, tuple[Localised, ...]]:
+        """The attributes of each declared op that follow dims, in the order of the facts."""
+        found: defaultdict[int, list[Localised]] = defaultdict(list)
+        for op, name, index, port, dim in rows:
+            place = self.ports.get(str(port))
+            if place is None or place.op != self.ops.get(str(op)) or self.program.ops[place.op].kind in OPS:
+                continue
+            found[place.op].append(Localised(str(name), int(index), place.side, place.pos, int(dim)))
+        return {op: tuple(each) for op, each in found.items()}
 
     def coercions(
         self,

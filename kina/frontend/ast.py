@@ -196,6 +196,48 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class AttributeForm:
+    """`(kind choice… :default value :least n :most n)`: what an attribute of a declared op may be."""
+
+    kind: Ref
+    choices: tuple[Ref, ...]
+    default: Expr | None
+    least: Expr | None
+    most: Expr | None
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OpParam:
+    """An operand of a declared op, by its type, or an attribute."""
+
+    name: Ref
+    type: TypeForm | AttributeForm
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OpForm:
+    """`(defop name (param…) result body…)`: an op of the program's own, its result types and its meaning."""
+
+    name: Ref
+    params: tuple[OpParam, ...]
+    results: tuple[TypeForm, ...]
+    body: tuple[Expr, ...]
+    span: Span = field(compare=False, repr=False)
+
+    @property
+    def operands(self) -> tuple[tuple[Ref, TypeForm], ...]:
+        """The operands with their declared types."""
+        return tuple((each.name, each.type) for each in self.params if isinstance(each.type, TypeForm))
+
+    @property
+    def attributes(self) -> tuple[tuple[Ref, AttributeForm], ...]:
+        """The attributes with what they may be."""
+        return tuple((each.name, each.type) for each in self.params if isinstance(each.type, AttributeForm))
+
+
+@dataclass(frozen=True, slots=True)
 class Define:
     """`(define name value)`, a compile-time constant."""
 
@@ -222,5 +264,5 @@ class MeshForm:
 class Module:
     """One file: its top-level forms in the order in which they are written."""
 
-    forms: tuple[MeshForm | Import | Define | Function, ...]
+    forms: tuple[MeshForm | Import | Define | Function | OpForm, ...]
     source: Source = field(compare=False, repr=False)

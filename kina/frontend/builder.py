@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from kina.diagnostics.finding import Finding, Help, Label, ProgramError
 from kina.frontend.ir import Attribute, Op, TensorType, Value
-from kina.frontend.ops import OpError, check_type, complete, infer
+from kina.frontend.ops import OPS, OpError, OpSpec, check_type, complete, infer
 from kina.source import Span
 
 #: A number, a flag, a word or text, or a list of these, nested at will.
@@ -48,6 +48,10 @@ def _same_span(span: Span) -> Span:
     return span
 
 
+def _no_expansion(_: Op) -> tuple[int, ...]:
+    raise KeyError("no op is declared")
+
+
 @dataclass(slots=True)
 class Builder:
     """A program under construction. `values[i].id == i` and `ops[i].id == i` always hold.
@@ -55,6 +59,8 @@ class Builder:
     `name_for` turns a base name into the unique printed one; `span_for` maps a place in library code
     to the user's call; `origin` is what new ops are marked with. While a surface form is built `head`
     is its name, and names of new values wait until it is known which of them the form returns.
+    `table` is the op table with the ops that the program declares; `expand` appends the body of one of
+    these and gives its results.
     """
 
     values: list[Value] = field(default_factory=list)
@@ -63,6 +69,8 @@ class Builder:
     span_for: Callable[[Span], Span] = _same_span
     origin: str = "written"
     head: str | None = None
+    table: Mapping[str, OpSpec] = field(default_factory=lambda: OPS)
+    expand: Callable[[Op], tuple[int, ...]] = _no_expansion
     _cache: dict[object, tuple[tuple[tuple[str, Attribute], ...], tuple[TensorType, ...]]] = field(
         default_factory=dict, repr=False
     )
@@ -96,17 +104,7 @@ class Builder:
         finding if the op cannot take them. `names` are base names of the results; without them the
         name of the surface form is used, or the kind outside of any.
         """
-        types = tuple([self.values[operand].type for operand in operands])
-        key = (kind, types, tuple(attributes.items()))
-        known = self._cache.get(key)
-        if known is None:
-            try:
-                completed = complete(kind, types, attributes)
-                known = (completed, infer(kind, types, dict(completed)))
-            except OpError as fault:
-                raise self.located(fault, span, operands, kind) from None
-            self._cache[key] = known
-        full, result_types = known
+        full, result_types = self.resolved(kind, operands, attributes, span)
         place = self.span_for(span)
         splat = self._splat(kind, operands, attributes)
         results = tuple(
@@ -117,6 +115,22 @@ class Builder:
         )
         self.ops.append(Op(len(self.ops), kind, tuple(operands), results, full, place, self.origin))
         return results
+
+    def resolved(
+        self, kind: str, operands: Sequence[int], attributes: Mapping[str, Attribute], span: Span
+    ) -> tuple[tuple[tuple[str, Attribute], ...], tuple[TensorType, ...]]:
+        """The completed attributes of an op and its result types; ProgramError if it cannot be."""
+        types = tuple([self.values[operand].type for operand in operands])
+        key = (kind, types, tuple(attributes.items()))
+        known = self._cache.get(key)
+        if known is None:
+            try:
+                completed = complete(kind, types, attributes, self.table)
+                known = (completed, infer(kind, types, dict(completed), self.table))
+            except OpError as fault:
+                raise self.located(fault, span, operands, kind) from None
+            self._cache[key] = known
+        return known
 
     def rename(self, value: int, name: str) -> None:
         """Give a value another printed name."""
@@ -132,7 +146,7 @@ class Builder:
             # People wrote the form, not the kind it becomes.
             message = message.replace(f"`{kind}`", f"`{self.head}`")
         notes = () if place == span else (f"inside `{_first_line(span)}` at {span}",)
-        labels: list[Label] = []
+        labels = list(fault.labels)
         for operand in dict.fromkeys(operands):
             value = self.values[operand]
             # A label on the form itself, or on what encloses it, would say nothing.

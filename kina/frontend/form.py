@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kina.diagnostics.finding import Finding, Help, ProgramError, SetupError, error
 from kina.frontend.ast import Function, MeshForm, Module
 from kina.frontend.autodiff.origin import spread
+from kina.frontend.body import Declarations
 from kina.frontend.builder import Arg, Builder
 from kina.frontend.constants import drop_unused, separate_constants
 from kina.frontend.form_annotations import Annotations
 from kina.frontend.form_check import check_uncalled
 from kina.frontend.form_expr import annotate, body, literal, whole
 from kina.frontend.form_modules import Files, collect, library
+from kina.frontend.form_op import attach, with_declared
 from kina.frontend.form_repeat import parameter
 from kina.frontend.former import Definition, Former, Frame, Globals
 from kina.frontend.ir import Mesh, MeshAxis, Program
@@ -34,25 +36,35 @@ class RecordedPlace:
     extends: bool
 
 
-def form(module: Module, entry: str | None = None, mesh: Mapping[str, int] | None = None) -> Program:
+def form(
+    module: Module,
+    entry: str | None = None,
+    mesh: Mapping[str, int] | None = None,
+    beside: Sequence[Module] = (),
+) -> Program:
     """The typed IR of a program whose entry is the function `entry`, or the last one of the file.
 
-    `mesh` replaces sizes of mesh axes. ProgramError with located findings where the program is at
-    fault; SetupError if `entry` or an axis of `mesh` does not exist.
+    `mesh` replaces sizes of mesh axes; the files `beside` are as if imported. ProgramError with located
+    findings where the program is at fault; SetupError if `entry` or an axis of `mesh` does not exist.
     """
-    return form_recorded(module, entry, mesh, None)[0]
+    return form_recorded(module, entry, mesh, None, beside)[0]
 
 
 def form_recorded(
-    module: Module, entry: str | None, mesh: Mapping[str, int] | None, recorded: Source | None
+    module: Module,
+    entry: str | None,
+    mesh: Mapping[str, int] | None,
+    recorded: Source | None,
+    beside: Sequence[Module] = (),
 ) -> tuple[Program, tuple[RecordedPlace, ...]]:
     """As `form`, with the places in the file `recorded` where values of the program are written."""
-    files = collect(module)
+    files = collect(module, beside)
     function = _entry(module, files, entry)
     former = _former()
     user = Globals({**library(), **files.functions}, {})
     constants = _constants(former, files, user)
-    former.user = Globals(user.functions, constants)
+    former.user = with_declared(Globals(user.functions, constants), tuple(files.ops.values()))
+    attach(former, Declarations(former.user, former.library))
     former.frame = Frame({}, entry_scope(function.function.name.name), former.user)
     former.annotations.mesh = _mesh(former, files, function.function, mesh)
     former.recorded = recorded
@@ -152,6 +164,7 @@ def _program(former: Former, entry: Definition) -> Program:
         cotangents=tuple(former.cotangents),
         carries=carries,
         initial=_initial(former),
+        declared=former.declarations,
         span=entry.function.span,
     )
 
@@ -181,7 +194,9 @@ def _uncalled(former: Former, entry: Definition) -> list[Finding]:
     formed = former.formed | {entry.function.name.name}
     functions = former.user.functions.values()
     rest = [each for each in functions if not each.library and each.function.name.name not in formed]
-    return check_uncalled(former.user, rest)
+    used = {op.kind for op in former.builder.ops}
+    ops = [each for kind, each in former.user.ops.items() if kind not in used]
+    return check_uncalled(former.user, [*rest, *ops])
 
 
 def _results(former: Former, entry: Definition) -> tuple[int, ...]:

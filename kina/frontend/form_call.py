@@ -37,7 +37,9 @@ def inline(
             raise ProgramError(recursion(former.calls[position:], call))
     function = callee.function
     caller, outermost = former.frame, former.outermost
-    given = _match(former, callee, call, args, keywords)
+    names = {param.name.name: param.default is None for param in function.params}
+    defined = None if callee.library else function.name.span
+    given = match_arguments(former, function.name.name, names, defined, call, args, keywords)
     path = former.paths.fresh(caller.scope.inner + function.name.name)
     visible = former.library if callee.library else former.user
     former.frame = Frame({}, caller.scope.inside(path), visible)
@@ -53,7 +55,7 @@ def inline(
         result = body(former, function.body, function.span)
         result = annotate(former, result, function.annotations, inside, function.name.name)
     except ProgramError as fault:
-        raise _called_here(fault, call.span, inside_of) from None
+        raise called_here(fault, call.span, inside_of) from None
     former.frame, former.outermost = caller, outermost
     former.calls.pop()
     former.depth -= 1
@@ -62,13 +64,20 @@ def inline(
     return Arg(call.span, result.values, result.literal)
 
 
-def _match(
-    former: Former, callee: Definition, call: Apply, args: Sequence[Arg], keywords: Mapping[str, Arg]
+def match_arguments(
+    former: Former,
+    name: str,
+    params: Mapping[str, bool],
+    defined: Span | None,
+    call: Apply,
+    args: Sequence[Arg],
+    keywords: Mapping[str, Arg],
 ) -> dict[str, Arg]:
-    """Which parameter each argument is for."""
-    params = callee.function.params
-    name = callee.function.name.name
-    names = [param.name.name for param in params]
+    """Which parameter of `name` each argument is for; `params` says of each whether it must be given.
+
+    ProgramError K012, K013 or K014 where they do not fit; `defined` is where the user defines it.
+    """
+    names = list(params)
     given = dict(zip(names, args, strict=False))
     for keyword in call.keywords:
         span = former.span_for(keyword.span)
@@ -80,12 +89,12 @@ def _match(
         if keyword.name in given:
             raise ProgramError(error("K014", f"`{keyword.name}` is given twice", span))
         given[keyword.name] = keywords[keyword.name]
-    missing = [param.name.name for param in params if param.default is None and param.name.name not in given]
+    missing = [each for each, needed in params.items() if needed and each not in given]
     if len(args) <= len(params) and not missing:
         return given
-    needed = sum(param.default is None for param in params)
+    needed = sum(params.values())
     takes = f"{needed}" if needed == len(params) else f"{needed} to {len(params)}"
-    labels = () if callee.library else (Label(callee.function.name.span, "is defined here"),)
+    labels = () if defined is None else (Label(defined, "is defined here"),)
     notes = (f"its parameters are {', '.join([f'`{each}`' for each in names])}",) if names else ()
     message = f"`{name}` takes {takes} arguments and is given {len(args) + len(keywords)}"
     at = f"`{missing[0]}` is missing" if missing else ""
@@ -116,7 +125,7 @@ def _check_type(former: Former, param: Param, declared: TensorType, given: Arg) 
         raise ProgramError(error("K023", message, given.span, labels=label))
 
 
-def _called_here(fault: ProgramError, call: Span, outermost: Span | None) -> ProgramError:
+def called_here(fault: ProgramError, call: Span, outermost: Span | None) -> ProgramError:
     """The fault as the caller sees it: of library code at the user's call, else with a label on the call."""
     return ProgramError(*[_seen_from(finding, call, outermost) for finding in fault.findings])
 

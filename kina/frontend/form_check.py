@@ -18,6 +18,7 @@ from kina.frontend.ast import (
     If,
     Let,
     Listing,
+    OpForm,
     Param,
     Ref,
     Repeat,
@@ -25,8 +26,10 @@ from kina.frontend.ast import (
 )
 from kina.frontend.autodiff import GRADIENT_FORMS
 from kina.frontend.form_static import STATIC
-from kina.frontend.former import Definition, Globals
+from kina.frontend.former import Declared, Definition, Globals
 from kina.frontend.forms import FORMS, WORDS
+from kina.frontend.ir import DTYPE_BYTES
+from kina.frontend.op_types import size_names
 from kina.frontend.suggest import did_you_mean
 
 #: Findings about uncalled functions after which no more of these are looked at.
@@ -44,13 +47,17 @@ class _Walk:
     findings: list[Finding] = field(default_factory=list)
 
 
-def check_uncalled(visible: Globals, uncalled: Iterable[Definition]) -> list[Finding]:
-    """What is wrong with functions that were not formed, in the order of the files."""
+def check_uncalled(visible: Globals, uncalled: Iterable[Definition | Declared]) -> list[Finding]:
+    """What is wrong with functions and ops that were not formed, in the order of the files."""
     findings: list[Finding] = []
     calls: dict[str, Mapping[str, Apply]] = {}
-    for definition in uncalled:
+    for each in uncalled:
         walk = _Walk(visible)
-        _function(walk, definition.function)
+        if isinstance(each, Declared):
+            _op(walk, each.form)
+        else:
+            _function(walk, each.function)
+        definition = each.definition if isinstance(each, Declared) else each
         findings.extend(walk.findings)
         if len(findings) >= _FINDINGS:
             return findings
@@ -64,6 +71,21 @@ def _function(walk: _Walk, function: Function) -> None:
         _param(walk, param)
         _bind(walk, [param.name.name])
     _all(walk, function.body)
+
+
+def _op(walk: _Walk, form: OpForm) -> None:
+    _bind(walk, [name.name for name in size_names(form)])
+    for _, type_ in form.operands:
+        _all(walk, type_.shape)
+    for _, attribute in form.attributes:
+        bounds = (attribute.default, attribute.least, attribute.most)
+        _all(walk, [each for each in bounds if each is not None])
+    _bind(walk, [param.name.name for param in form.params])
+    for type_ in form.results:
+        _all(walk, type_.shape)
+        if type_.dtype.name not in DTYPE_BYTES:
+            _ref(walk, type_.dtype)
+    _all(walk, form.body)
 
 
 def _param(walk: _Walk, param: Param) -> None:
@@ -136,7 +158,7 @@ def _unbind(walk: _Walk, names: Iterable[str]) -> None:
 
 
 def _ref(walk: _Walk, ref: Ref) -> None:
-    known = (walk.bound, walk.visible.constants, _LITERALS)
+    known = (walk.bound, walk.visible.constants, walk.visible.words, _LITERALS)
     if any(ref.name in names for names in known):
         return
     helps = did_you_mean(ref.name, [*walk.bound, *walk.visible.constants])
@@ -145,13 +167,13 @@ def _ref(walk: _Walk, ref: Ref) -> None:
 
 def _apply(walk: _Walk, expr: Apply) -> None:
     functions = walk.visible.functions
-    if expr.head in functions:
+    if expr.head in functions or expr.head in walk.visible.ops:
         walk.calls.setdefault(expr.head, expr)
     elif expr.head in GRADIENT_FORMS:
         _gradient_form(walk, expr)
         return
     elif expr.head not in FORMS and expr.head not in STATIC:
-        helps = did_you_mean(expr.head, [*functions, *FORMS, *STATIC])
+        helps = did_you_mean(expr.head, [*functions, *walk.visible.ops, *FORMS, *STATIC])
         message = f"`{expr.head}` is no op and no function"
         walk.findings.append(error("K011", message, expr.head_span, helps=helps))
     _all(walk, expr.args)
@@ -199,7 +221,8 @@ def _cycles(calls: Mapping[str, Mapping[str, Apply]], visible: Globals) -> list[
 
 
 def _recursion(path: list[str], callee: str, call: Apply, visible: Globals) -> Finding:
-    return recursion([visible.functions[name] for name in path[path.index(callee) :]], call)
+    known = {**visible.functions, **{name: each.definition for name, each in visible.ops.items()}}
+    return recursion([known[name] for name in path[path.index(callee) :]], call)
 
 
 def recursion(cycle: Collection[Definition], call: Apply) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from kina.diagnostics.finding import ProgramError, error
 from kina.frontend.ast import (
@@ -130,6 +131,8 @@ def annotate(former: Former, arg: Arg, forms: Sequence[AnnotationForm], mark: in
     """Puts annotations on a tensor that an op made since `mark`, else on a resharded copy of it."""
     if not forms:
         return arg
+    if former.inside:
+        refuse_inside(former, forms[0].span, "an annotation", "the rules of the op decide how it is laid out")
     if arg.literal is not None:
         refuse(forms[0].span, "a compile-time value")
     if len(arg.values) != 1:
@@ -141,6 +144,12 @@ def annotate(former: Former, arg: Arg, forms: Sequence[AnnotationForm], mark: in
     return Arg(arg.span, (value,))
 
 
+def refuse_inside(former: Former, span: Span, what: str, reason: str) -> NoReturn:
+    """ProgramError K040: something stands in the body of a declared op that has no meaning there."""
+    message = f"{what} stands in the body of the op `{former.inside}`"
+    raise ProgramError(error("K040", message, span, reason))
+
+
 def _variable(former: Former, ref: Ref) -> Arg:
     frame = former.frame
     name = ref.name
@@ -149,9 +158,9 @@ def _variable(former: Former, ref: Ref) -> Arg:
         return Arg(ref.span, bound.values, bound.literal)
     if name in _FLAGS:
         return Arg(ref.span, (), _FLAGS[name])
-    if name in WORDS:
+    if name in WORDS or name in frame.visible.words:
         return Arg(ref.span, (), name)
-    if name in frame.visible.functions or name in FORMS:
+    if name in frame.visible.functions or name in FORMS or name in frame.visible.ops:
         message = f"`{name}` is a function and stands where a value is expected"
         raise ProgramError(error("K010", message, former.span_for(ref.span)))
     helps = did_you_mean(name, [*frame.env, *frame.visible.constants])
@@ -161,8 +170,9 @@ def _variable(former: Former, ref: Ref) -> Arg:
 def _apply(former: Former, expr: Apply) -> Arg:
     head = expr.head
     mark = len(former.builder.values)
-    definition = former.frame.visible.functions.get(head)
-    if definition is None and head not in FORMS and head not in STATIC:
+    declared = former.frame.visible.ops.get(head)
+    definition = former.frame.visible.functions.get(head) if declared is None else None
+    if definition is None and declared is None and head not in FORMS and head not in STATIC:
         return _other(former, expr)
     args: list[Arg] = []
     for item in expr.args:
@@ -170,7 +180,11 @@ def _apply(former: Former, expr: Apply) -> Arg:
     keywords: dict[str, Arg] = {}
     for keyword in expr.keywords:
         keywords[keyword.name] = evaluate(former, keyword.value)
-    if definition is not None:
+    if declared is not None:
+        from kina.frontend.form_op import call
+
+        result = call(former, declared, expr, args, keywords)
+    elif definition is not None:
         from kina.frontend.form_call import inline
 
         result = inline(former, definition, expr, args, keywords, mark)
@@ -191,7 +205,8 @@ def _other(former: Former, expr: Apply) -> Arg:
     if expr.head in former.frame.env or expr.head in former.frame.visible.constants:
         message = f"`{expr.head}` is a value and stands where a function is expected"
         raise ProgramError(error("K011", message, expr.head_span))
-    known = [*former.frame.visible.functions, *FORMS, *STATIC, *GRADIENT_FORMS]
+    visible = former.frame.visible
+    known = [*visible.functions, *visible.ops, *FORMS, *STATIC, *GRADIENT_FORMS]
     helps = did_you_mean(expr.head, known)
     raise ProgramError(error("K011", f"`{expr.head}` is no op and no function", expr.head_span, helps=helps))
 

@@ -10,7 +10,7 @@ from kina.frontend.ast import Apply, Expr, Keyword, Listing, Ref
 from kina.frontend.autodiff.reverse import differentiate, influential
 from kina.frontend.builder import Arg
 from kina.frontend.form_call import inline
-from kina.frontend.form_expr import evaluate
+from kina.frontend.form_expr import evaluate, refuse_inside
 from kina.frontend.former import Definition, Former
 from kina.frontend.forms import FORMS
 from kina.frontend.ops.core import FLOATS
@@ -24,6 +24,8 @@ def form_grad(former: Former, expr: Apply) -> Arg:
     ProgramError where the form is wrong: K033 if what is differentiated is no scalar of floats, K035
     if a value asked for has no gradient, K124 at an op without a derivative.
     """
+    if former.inside and expr.head not in ("grad", "value_and_grad"):
+        refuse_inside(former, expr.head_span, f"`{expr.head}`", "it speaks of the parameters of a program")
     match expr.head:
         case "gradients":
             return _gradients(former, expr)
@@ -51,7 +53,7 @@ def function_argument(former: Former, expr: Apply, position: int) -> Definition:
     definition = functions.get(named.name)
     if definition is not None:
         return definition
-    if named.name in FORMS:
+    if named.name in FORMS or named.name in former.frame.visible.ops:
         help_ = (Help("define a function that does it, and name that"),)
         raise ProgramError(error("K011", f"`{named.name}` is an op and no function", span, helps=help_))
     helps = did_you_mean(named.name, functions)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from kina.diagnostics.finding import Finding, Help, Label, ProgramError, SetupError, error
-from kina.frontend.ast import Define, Function, Import, MeshForm, Module
+from kina.frontend.ast import Define, Function, Import, MeshForm, Module, OpForm
 from kina.frontend.autodiff import GRADIENT_FORMS
 from kina.frontend.form_static import STATIC
 from kina.frontend.former import Definition
@@ -28,17 +28,21 @@ class Files:
     """All that the user's files define, and the mesh. Imported files come first."""
 
     functions: dict[str, Definition] = field(default_factory=dict)
+    ops: dict[str, OpForm] = field(default_factory=dict)
     defines: dict[str, Define] = field(default_factory=dict)
     mesh: MeshForm | None = None
     last: Function | None = None
 
 
-def collect(main: Module) -> Files:
-    """The definitions of a file and of those it imports; ProgramError where they clash or are missing."""
+def collect(main: Module, beside: Sequence[Module] = ()) -> Files:
+    """The definitions of a file, of those it imports, and of the files `beside` it that belong to its rules.
+
+    ProgramError where they clash or are missing.
+    """
     files = Files()
     findings: list[Finding] = []
     meshes: list[tuple[Module, MeshForm]] = []
-    for module in _in_order(main):
+    for module in _in_order(main, beside):
         for form in module.forms:
             match form:
                 case MeshForm():
@@ -51,6 +55,9 @@ def collect(main: Module) -> Files:
                     findings.extend(_repeated_parameters(form))
                     files.functions.setdefault(form.name.name, Definition(form, False))
                     files.last = form if module is main else files.last
+                case OpForm():
+                    findings.extend(_taken(form.name.name, form.name.span, files))
+                    files.ops.setdefault(form.name.name, form)
     files.mesh = _the_mesh(main, meshes, findings)
     if findings:
         raise ProgramError(*findings)
@@ -76,7 +83,7 @@ def _taken(name: str, span: Span, files: Files) -> Iterator[Finding]:
     if name in RESERVED or name in STATIC or name in FORMS or name in GRADIENT_FORMS:
         kind = "an op" if name in FORMS else "a form"
         yield error("K030", f"`{name}` is {kind} of the language and cannot be defined", span)
-    earlier = files.functions.get(name) or files.defines.get(name)
+    earlier = files.functions.get(name) or files.defines.get(name) or files.ops.get(name)
     if earlier is None:
         return
     first = earlier.function.name.span if isinstance(earlier, Definition) else earlier.name.span
@@ -111,13 +118,24 @@ def _the_mesh(
     return meshes[0][1] if meshes else None
 
 
-def _in_order(main: Module) -> list[Module]:
+def _in_order(main: Module, beside: Sequence[Module]) -> list[Module]:
     """The modules of a program, each after those that it imports; ProgramError at a cycle."""
-    start = _identity(main.source.name)
-    modules = {start: main}
-    state = {start: "open"}
+    modules: dict[str, Module] = {}
+    state: dict[str, str] = {}
     order: list[Module] = []
-    stack = [(start, iter(_imports(main)))]
+    modules[_identity(main.source.name)] = main
+    for root in (*beside, main):
+        path = _identity(root.source.name)
+        if path not in state:
+            modules.setdefault(path, root)
+            _visit(path, modules, state, order)
+    return order
+
+
+def _visit(start: str, modules: dict[str, Module], state: dict[str, str], order: list[Module]) -> None:
+    """Puts a module into the order, behind those that it imports and that are not there."""
+    state[start] = "open"
+    stack = [(start, iter(_imports(modules[start])))]
     while stack:
         path, remaining = stack[-1]
         form = next(remaining, None)
@@ -133,10 +151,10 @@ def _in_order(main: Module) -> list[Module]:
             continue
         if len(modules) == _FILE_LIMIT:
             raise ProgramError(error("K025", f"a program has more than {_FILE_LIMIT} files", form.span))
-        modules[target] = _load(target, form)
+        if target not in modules:
+            modules[target] = _load(target, form)
         state[target] = "open"
         stack.append((target, iter(_imports(modules[target]))))
-    return order
 
 
 def _imports(module: Module) -> list[Import]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kina.diagnostics.finding import ProgramError, error
 from kina.frontend.ast import AnnotationForm, Param, Repeat
 from kina.frontend.builder import Arg
-from kina.frontend.form_expr import body, evaluate, whole
+from kina.frontend.form_expr import body, evaluate, refuse_inside, whole
 from kina.frontend.form_types import tensor_type
 from kina.frontend.former import Former, Frame
 from kina.frontend.suggest import did_you_mean
@@ -48,6 +48,10 @@ def repeat(former: Former, expr: Repeat) -> Arg:
 def parameter(former: Former, param: Param, extra: tuple[AnnotationForm, ...] = ()) -> Arg:
     """A new parameter of the program, declared by `param` in the present scope."""
     name = param.name.name
+    if former.inside:
+        refuse_inside(
+            former, param.span, f"the parameter `{name}`", "an op has the operands that it declares"
+        )
     if param.default is not None:
         return evaluate(former, param.default)
     if param.type is None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kina.diagnostics.finding import ProgramError, error
-from kina.frontend.ast import Function
+from kina.frontend.ast import Function, OpForm
 from kina.frontend.builder import Arg, Builder
 from kina.frontend.form_annotations import Annotations
 from kina.frontend.ir import Value
 from kina.frontend.names import Names, Scope
+from kina.frontend.ops import OpSpec
 from kina.source import Source, Span
+
+if TYPE_CHECKING:
+    from kina.frontend.body import Declarations
 
 #: Forms and calls inside one another, at most; well within Python's own limit.
 DEPTH_LIMIT = 220
@@ -30,11 +35,25 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class Declared:
+    """An op that the program declares: its form, its row of the op table, and its body as a function."""
+
+    form: OpForm
+    spec: OpSpec
+    definition: Definition
+
+
+@dataclass(frozen=True, slots=True)
 class Globals:
-    """Functions and compile-time constants that code of one origin can name."""
+    """Functions, compile-time constants and declared ops that code of one origin can name.
+
+    `words` are the words that attributes of these ops can be.
+    """
 
     functions: Mapping[str, Definition]
     constants: Mapping[str, Arg]
+    ops: Mapping[str, Declared] = field(default_factory=dict)
+    words: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -82,6 +101,9 @@ class Former:
     carried: dict[int, Carried] = field(default_factory=dict)
     initial: dict[int, str] = field(default_factory=dict)
     outermost: Span | None = None
+    #: the declared op whose body is walked, "" elsewhere
+    inside: str = ""
+    declarations: Declarations | None = None
     depth: int = 0
     steps: int = 0
     recorded: Source | None = None

@@ -11,8 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from kina.source import Span
+
+if TYPE_CHECKING:
+    from kina.datalog.added import AddedFile
+    from kina.frontend.body import Declarations
 
 #: An attribute is a number, a flag, a word, or a list of whole numbers.
 #: Lists of pairs (`padding` of a convolution) are flattened: low, high, low, high, ...
@@ -147,6 +152,8 @@ class Program:
     `carries` pairs the position of a result with the position of the parameter it becomes in the
     next training step; `initial` pairs the position of a parameter with the element, as text that
     Python's `float` reads, that fills it before the first step.
+    `declared` are the ops that the program declares, beside those of `kina.frontend.ops`; `rules` are the
+    files that are added to the rule base for it.
     """
 
     mesh: Mesh
@@ -160,7 +167,14 @@ class Program:
     cotangents: tuple[tuple[int, int], ...] = ()
     carries: tuple[tuple[int, int], ...] = ()
     initial: tuple[tuple[int, str], ...] = ()
+    declared: Declarations | None = field(default=None, compare=False, repr=False)
+    rules: tuple[AddedFile, ...] = field(default=(), compare=False, repr=False)
     span: Span | None = field(default=None, compare=False)
 
     def type_of(self, value: int) -> TensorType:
         return self.values[value].type
+
+
+def declared(program: Program) -> bool:
+    """Whether a program declares ops of its own."""
+    return program.declared is not None and bool(program.declared.visible.ops)

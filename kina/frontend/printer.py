@@ -22,6 +22,8 @@ from kina.frontend.ast import (
     MeshForm,
     Module,
     Number,
+    OpForm,
+    OpParam,
     Param,
     Ref,
     Repeat,
@@ -83,7 +85,7 @@ def print_number(value: int | float) -> str:
     return repr(value)
 
 
-def _top_level(form: MeshForm | Import | Define | Function) -> str:
+def _top_level(form: MeshForm | Import | Define | Function | OpForm) -> str:
     match form:
         case MeshForm():
             axes = [f"({quote_name(name.name)} {print_expr(size)})" for name, size in form.axes]
@@ -94,12 +96,34 @@ def _top_level(form: MeshForm | Import | Define | Function) -> str:
             return f"(define {quote_name(form.name.name)} {print_expr(form.value)})"
         case Function():
             return _function(form)
+        case OpForm():
+            return _op(form)
 
 
 def _function(form: Function) -> str:
     params = "\n    ".join([_param(param) for param in form.params])
     body = "".join([f"\n  {print_expr(expr)}" for expr in form.body])
     return f"(defn {quote_name(form.name.name)} ({params}){_annotations(form.annotations)}{body})"
+
+
+def _op(form: OpForm) -> str:
+    params = "\n    ".join([_op_param(param) for param in form.params])
+    results = " ".join([_type(each) for each in form.results])
+    if len(form.results) > 1:
+        results = f"(values {results})"
+    body = "".join([f"\n  {print_expr(expr)}" for expr in form.body])
+    return f"(defop {quote_name(form.name.name)} ({params})\n  {results}{body})"
+
+
+def _op_param(param: OpParam) -> str:
+    if isinstance(param.type, TypeForm):
+        return f"({quote_name(param.name.name)} {_type(param.type)})"
+    form = param.type
+    parts = [quote_name(form.kind.name), *[quote_name(choice.name) for choice in form.choices]]
+    for option, value in (("default", form.default), ("least", form.least), ("most", form.most)):
+        if value is not None:
+            parts.append(f":{option} {print_expr(value)}")
+    return f"({quote_name(param.name.name)} ({' '.join(parts)}))"
 
 
 def _param(param: Param) -> str:

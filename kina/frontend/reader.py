@@ -23,7 +23,7 @@ NESTING_LIMIT = 200
 
 
 #: A top-level form at the margin.
-_NEXT_FORM = re.compile(r"^\((?:defn|mesh|define|import)\b", re.M)
+_NEXT_FORM = re.compile(r"^\((?:defn|defop|mesh|define|import)\b", re.M)
 #: Control characters, and those that change the direction of writing: what is seen would not be what is read.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 

@@ -97,14 +97,15 @@ def _check_order(program: Program) -> None:
 def _check_op(program: Program, op: Op) -> None:
     name = program.values[op.results[0]].name if op.results else str(op.id)
     where = f"`{op.kind}` (`{name}`)"
-    _promise(op.kind in OPS, f"{where} is a kind of the op table")
+    table = OPS if program.declared is None else program.declared.table
+    _promise(op.kind in table, f"{where} is a kind of the op table")
     _promise(
         op.origin in ("written", "derived"), f"the origin of {where} is written or derived, not `{op.origin}`"
     )
     operands = [program.type_of(operand) for operand in op.operands]
     try:
-        completed = complete(op.kind, operands, dict(op.attributes))
-        results = infer(op.kind, operands, dict(completed))
+        completed = complete(op.kind, operands, dict(op.attributes), table)
+        results = infer(op.kind, operands, dict(completed), table)
     except OpError as fault:
         raise PromiseError(f"{where} is well formed: {fault.message}") from None
     _promise(

@@ -1,11 +1,11 @@
-"""Nested syntax to the forms of a file: `mesh`, `import`, `define`, `defn`."""
+"""Nested syntax to the forms of a file: `mesh`, `import`, `define`, `defn`, `defop`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kina.diagnostics.finding import Help, ProgramError, error
-from kina.frontend.ast import Define, Expr, Function, Import, MeshForm, Module, Ref
+from kina.frontend.ast import Define, Expr, Function, Import, MeshForm, Module, OpForm, Ref
 from kina.frontend.reader import Atom, Group, Node
 from kina.frontend.suggest import nearest
 from kina.frontend.surface_expr import (
@@ -18,6 +18,7 @@ from kina.frontend.surface_expr import (
     parameters,
     split_annotations,
 )
+from kina.frontend.surface_op import declared_op
 from kina.source import Source, Span
 
 
@@ -29,7 +30,7 @@ def module(source: Source, nodes: Sequence[Node]) -> Module:
     return Module(tuple([_top_level(node) for node in nodes]), source)
 
 
-def _top_level(node: Node) -> MeshForm | Import | Define | Function:
+def _top_level(node: Node) -> MeshForm | Import | Define | Function | OpForm:
     head = head_of(node)
     if not isinstance(node, Group) or head is None:
         raise ProgramError(error("K008", "a file holds bracketed forms only", node.span))
@@ -42,9 +43,11 @@ def _top_level(node: Node) -> MeshForm | Import | Define | Function:
             return _define(node)
         case "defn":
             return _function(node)
+        case "defop":
+            return declared_op(node)
     name = str(head.value)
     guess = nearest(name, TOP_LEVEL)
-    message = f"`{name}` is no top-level form; those are `mesh`, `import`, `define` and `defn`"
+    message = f"`{name}` is no top-level form; those are `mesh`, `import`, `define`, `defn` and `defop`"
     helps = (Help(f"write `{guess}`"),) if guess else ()
     raise ProgramError(error("K013", message, head.span, helps=helps))
 

@@ -36,6 +36,7 @@ _WRITTEN = {
     "import": '(import "file.kina")',
     "define": "(define name value)",
     "defn": "(defn name (param …) body)",
+    "defop": "(defop name (param …) (tensor dtype [size …]) body)",
     "let": "(let ((name value) …) body)",
     "values": "(values a b …)",
     "if": "(if condition then otherwise)",
@@ -43,9 +44,11 @@ _WRITTEN = {
     "tensor": "(tensor dtype [size …])",
     "repeat": "(repeat (name index count) ((state init) …) :params (param …) body)",
     "param": "(name (tensor dtype [size …]) @annotation …), or (name default), or name",
+    "operand": "(name (tensor dtype [size …]))",
+    "attribute": "(name (kind :default value :least n :most n))",
 }
 #: Heads of the forms that stand at the top level of a file.
-TOP_LEVEL = ("mesh", "import", "define", "defn")
+TOP_LEVEL = ("mesh", "import", "define", "defn", "defop")
 
 
 def malformed(what: str, span: Span, said: str) -> NoReturn:

@@ -11,18 +11,17 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from kina.frontend.ir import Op, Program
+from kina.mlir.emit_declared import Declared
 from kina.mlir.emit_lines import Lines, Tensor
 from kina.mlir.emit_moves import Mover
-from kina.mlir.emit_ops import STABLEHLO, Emit, Site
-from kina.mlir.emit_own import OWN
+from kina.mlir.emit_ops import Site
+from kina.mlir.emit_own import EMIT
 from kina.mlir.emit_ports import Port, draws, layout_text
 from kina.mlir.emit_text import ELEMENTS, string
 from kina.mlir.grid import Grid
 from kina.mlir.render import render_lines, render_module
 from kina.plan.decisions import Coercion, Decisions, Layout, Pending, Step
 from kina.plan.reasons import reason
-
-_EMIT: dict[str, Emit] = {**STABLEHLO, **OWN}
 
 
 class PlanError(AssertionError):
@@ -53,6 +52,7 @@ class _Emitter:
     grid: Grid = field(init=False)
     lines: Lines = field(init=False, default_factory=Lines)
     mover: Mover = field(init=False)
+    declared: Declared = field(init=False)
     #: value id -> how it is stored
     held: dict[int, _Held] = field(init=False, default_factory=dict)
     arguments: list[Tensor] = field(init=False, default_factory=list)
@@ -66,6 +66,7 @@ class _Emitter:
     def __post_init__(self) -> None:
         self.grid = Grid(self.program.mesh)
         self.mover = Mover(self.grid, self.lines)
+        self.declared = Declared(self.program, self.decisions, self.grid)
         for number, coercion in enumerate(self.decisions.coercions):
             match coercion.side:
                 case "operand":
@@ -112,7 +113,7 @@ class _Emitter:
             self.mover,
             self.grid,
         )
-        made = _EMIT[op.kind](site)
+        made = self.declared.call(site) if op.kind not in EMIT else EMIT[op.kind](site)
         for pos, (value, tensor, shape) in enumerate(zip(op.results, made, shapes, strict=True)):
             if tensor.shape != shape:
                 raise PlanError(
@@ -172,6 +173,7 @@ class _Emitter:
                 for value, held in zip(program.results, results, strict=True)
             ],
             lines=render_lines(self.lines.lines),
+            functions=self.declared.functions,
             returned=", ".join(held.tensor.name for held in results),
             result_types=", ".join(held.tensor.text for held in results),
         )

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from kina.mlir.emit_lines import Lines, Tensor
 from kina.mlir.emit_moves import combiner, identity
-from kina.mlir.emit_ops import Emit, Emitted, Site, iota, reduced, sorted_by_first
+from kina.mlir.emit_ops import STABLEHLO, Emit, Emitted, Site, iota, reduced, sorted_by_first
 from kina.mlir.emit_text import FLOATS, array, numbers
 
 # f32: the rational function x P(x^2) / Q(x^2) of Eigen and XLA, within 3e-7 of the true value; beyond the
@@ -173,7 +173,7 @@ def _cumulative(site: Site) -> Emitted:
     return (lines.put("reduce_window", x.element, x.shape, fields, site.names[0]),)
 
 
-#: kind -> how it is written
-OWN: Mapping[str, Emit] = MappingProxyType(
-    {"erf": _erf, "argmax": _argmax, "top_k": _top_k, "cumulative": _cumulative}
+#: kind -> how it is written, for every kind of the op table
+EMIT: Mapping[str, Emit] = MappingProxyType(
+    {**STABLEHLO, "erf": _erf, "argmax": _argmax, "top_k": _top_k, "cumulative": _cumulative}
 )

@@ -131,8 +131,10 @@ def _pretty_function(cursor: Cursor) -> Function:
     result_attributes: list[Mapping[str, AttributeValue]] = []
     if cursor.accept("->"):
         _results(cursor, result_types, result_attributes)
+    attributes: Mapping[str, AttributeValue] = {}
     if cursor.accept("attributes"):
-        _check_attributes(cursor, read_dictionary(cursor), "a function", at)
+        attributes = read_dictionary(cursor)
+        _check_attributes(cursor, attributes, "a function", at)
     cursor.expect("{", f"of the body of `@{name}`")
     scope = Scope(cursor)
     body = read_block(scope, arguments, [])
@@ -145,6 +147,7 @@ def _pretty_function(cursor: Cursor) -> Function:
         tuple(argument_attributes),
         tuple(result_attributes),
         head,
+        attributes,
     )
 
 
@@ -211,8 +214,10 @@ def _generic_function(cursor: Cursor) -> Function:
     scope = Scope(cursor)
     body = read_block(scope, None, [])
     cursor.expect(")", "of the function's region")
+    attributes: Mapping[str, AttributeValue] = {}
     if cursor.texts[cursor.pos] == "{":
-        _check_attributes(cursor, read_dictionary(cursor), "a function", at)
+        attributes = read_dictionary(cursor)
+        _check_attributes(cursor, attributes, "a function", at)
     _empty_type(cursor)
     for name in given:
         if name not in ("function_type", "sym_name", "sym_visibility", "arg_attrs", "res_attrs"):
@@ -235,6 +240,7 @@ def _generic_function(cursor: Cursor) -> Function:
         ports[0],
         ports[1],
         cursor.span(at),
+        attributes,
     )
 
 

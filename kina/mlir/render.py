@@ -10,7 +10,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 
 from kina.mlir.emit_lines import Line
 
-_FAMILIES = ("elementwise", "creation", "reduction", "contraction", "indexing", "collective")
+_FAMILIES = ("elementwise", "creation", "reduction", "contraction", "indexing", "collective", "function")
 
 
 @lru_cache(maxsize=1)

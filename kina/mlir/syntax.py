@@ -132,7 +132,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function: its values by number, the body's arguments and the attributes beside them."""
+    """A function: its values by number, the body's arguments and the attributes beside them and its own."""
 
     name: str
     public: bool
@@ -142,6 +142,7 @@ class Function:
     argument_attributes: tuple[Mapping[str, AttributeValue], ...] = field(compare=False)
     result_attributes: tuple[Mapping[str, AttributeValue], ...] = field(compare=False)
     span: Span = field(compare=False, repr=False)
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict, compare=False)
 
     @property
     def argument_types(self) -> tuple[TensorType, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kina.diagnostics.finding import Finding
 from kina.source import Span
@@ -71,6 +71,20 @@ class OpPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Localised:
+    """An attribute of a declared op, entry `index` if it is a list, that follows `dim` at a port by a rule.
+
+    `side` is "operand" or "result".
+    """
+
+    name: str
+    index: int
+    side: str
+    position: int
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
 class Collective:
     """A step that moves data, as it is reported. `op` is the printed name of the op that causes it."""
 
@@ -89,7 +103,8 @@ class Decisions:
 
     `layouts` and `pending` are by value id: how each value is stored. `priorities` has the (value, dim)
     pairs whose layout came later than at the first priority, with the last one that it needed.
-    `peak_bytes` is the largest number of bytes that one device holds at a time.
+    `peak_bytes` is the largest number of bytes that one device holds at a time. `localised` has the
+    attributes of each declared op that change on a device.
     """
 
     layouts: tuple[Layout, ...]
@@ -103,3 +118,4 @@ class Decisions:
     peak_bytes: int
     solver_name: str
     solver_version: str
+    localised: Mapping[int, tuple[Localised, ...]] = field(default_factory=dict)

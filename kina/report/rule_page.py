@@ -31,17 +31,18 @@ class _Named:
         return metadata_text(self.clause.metadata, "rule") or ""
 
 
-def rule_names() -> tuple[str, ...]:
-    """The names of all rules, in the order of files and clauses."""
-    return tuple(dict.fromkeys(named.name for named in _rules(_files())))
+def rule_names(added: Sequence[Source] = ()) -> tuple[str, ...]:
+    """The names of all rules, those of `added` files too, in the order of files and clauses."""
+    return tuple(dict.fromkeys(named.name for named in _rules(_files(added=added))))
 
 
-def rule_page(name: str, of: Sequence[RuleFile] | None = None) -> str | None:
-    """What the rule base says of the rule `name`: its reason, its text, the relations it is about.
+def rule_page(name: str, of: Sequence[RuleFile] | None = None, added: Sequence[Source] = ()) -> str | None:
+    """What the rule base, or an `added` file, says of the rule `name`: its reason, its text, its relations.
 
-    `of` are the files of another rule base than Kina's own. None if there is no such rule.
+    `of` are the files of another rule base than Kina's own. None if there is no such rule. ProgramError if an
+    added file is none.
     """
-    files = _files(of)
+    files = _files(of, added)
     found = [named for named in _rules(files) if named.name == name]
     if not found:
         return None
@@ -55,13 +56,14 @@ def rule_page(name: str, of: Sequence[RuleFile] | None = None) -> str | None:
     return "\n".join(out) + "\n"
 
 
-def _files(of: Sequence[RuleFile] | None = None) -> list[RuleFile]:
-    """The rule files, and an entry file with the rules that link the levels of a program."""
+def _files(of: Sequence[RuleFile] | None = None, added: Sequence[Source] = ()) -> list[RuleFile]:
+    """The rule files, the added ones, and an entry file with the rules that link the levels of a program."""
     files = of or [
         parse(Source(f"rules/{file.name}", file.read_text(encoding="utf-8")))
         for file in sorted(rules_path().glob("*.dl"))
     ]
-    return [*files, parse(Source("main.dl", entry_text((0, 1), True)))]
+    entry = Source("main.dl", entry_text((0, 1), True))
+    return [*files, *(parse(source) for source in (entry, *added))]
 
 
 def _rules(files: list[RuleFile]) -> Iterator[_Named]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
+from kina.datalog.added import AddedFile
 from kina.datalog.compiled import Compiled, compile_text, compiled
 from kina.datalog.grammar import parse
 from kina.datalog.modules import parse_file, parse_text
@@ -52,11 +53,11 @@ class RuleBase:
             return compiled(parse_text(self.alone.text, self.alone.name, (self.folder,)))
         return self.with_entry(entry_text((0,), False))
 
-    def with_entry(self, entry: str) -> Compiled:
-        """The rules with the levels of the text of an entry file; a file alone has none."""
+    def with_entry(self, entry: str, added: tuple[AddedFile, ...] = ()) -> Compiled:
+        """The rules with the levels and `added` files of the text of an entry file; a file alone has none."""
         if self.alone is not None:
             return self.compiled
-        return compile_text(entry, "main.dl", (self.folder,))
+        return compile_text(entry, "main.dl", (self.folder,), added)
 
     @property
     def rulebook(self) -> Rulebook:

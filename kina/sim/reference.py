@@ -66,6 +66,8 @@ def op_attributes(program: Program, op: Op) -> dict[str, Any]:
 
 def _execute(program: Program, op: Op, operands: list[Array], dying: list[int]) -> tuple[Array, ...]:
     kernel = KERNELS.get(op.kind)
+    if kernel is None and program.declared is not None and op.kind in program.declared.visible.ops:
+        return _declared(program, op, operands)
     if kernel is None:
         raise ProgramError(error("K704", f"there is no way to execute `{op.kind}`", op.span))
     types = [program.type_of(number) for number in op.operands]
@@ -78,6 +80,15 @@ def _execute(program: Program, op: Op, operands: list[Array], dying: list[int]) 
     except MemoryError as raised:
         finding = error("K707", f"one device runs out of memory in `{op.kind}`", op.span, str(raised))
         raise ProgramError(finding) from None
+
+
+def _declared(program: Program, op: Op, operands: list[Array]) -> tuple[Array, ...]:
+    """The results of an op that the program declares, by its body."""
+    assert program.declared is not None
+    types = tuple(program.type_of(number) for number in op.operands)
+    body = program.declared.body(op.kind, types, op.attributes)
+    positions = [np.asarray(op.attribute(name), np.int32) for name in program.declared.positions(op.kind)]
+    return run_program(body, [*operands, *positions]).outputs
 
 
 def _checked(program: Program, inputs: Sequence[Array]) -> list[Array]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from kina.audit.findings import findings
 from kina.audit.one_op import audit_op
+from kina.datalog.added import AddedFile
 from kina.datalog.engine import solve
 from kina.datalog.modules import parse_text
 from kina.diagnostics.finding import Finding, ProgramError
@@ -13,7 +15,7 @@ from kina.diagnostics.pages import Block, Page
 from kina.mlir.reader import read_module
 from kina.mlir.verify import verify
 from kina.paths import rules_path
-from kina.pipeline import Options, build, check
+from kina.pipeline import Options, build, check, decide
 from kina.report.lock import compare
 from kina.rulebook.base import RuleBase
 from kina.rulebook.lint import lint
@@ -34,6 +36,8 @@ def findings_of(page: Page, blocks: tuple[Block, ...]) -> tuple[Finding, ...]:
             if page.code[1] in EARLY:
                 return early(blocks[0].text)
             return checked(blocks[0].text, "cost" if page.code == "K203" else "error")
+        case ["kina", "prolog"]:
+            return with_rules(*(block.text for block in blocks))
         case ["kina", "lock"]:
             return _locked(*(block.text for block in blocks))
         case ["prolog"] if page.code in AUDITED:
@@ -63,6 +67,18 @@ def checked(text: str, on_conflict: str = "error") -> tuple[Finding, ...]:
     """The findings of a whole check."""
     options = Options(solver="clingo", on_conflict=on_conflict)
     return check(Source("page.kina", text), options).findings
+
+
+def with_rules(text: str, rules: str) -> tuple[Finding, ...]:
+    """The findings of a whole check with rules that are added."""
+    source = Source("page.dl", rules)
+    options = Options(solver="clingo")
+    try:
+        program = build(Source("page.kina", text), options)
+        added = AddedFile("page.dl", "page.dl", source, rules)
+        return decide(replace(program, rules=(added,)), options)[1].findings
+    except ProgramError as problem:
+        return problem.findings
 
 
 def _locked(text: str, lock: str) -> tuple[Finding, ...]:

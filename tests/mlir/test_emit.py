@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from kina.frontend.ir import Mesh, MeshAxis
 from kina.frontend.ops import OPS
-from kina.mlir.emit import _EMIT, emit
+from kina.mlir.emit import emit
 from kina.mlir.emit_ops import nested
+from kina.mlir.emit_own import EMIT
 from kina.mlir.emit_text import identifier, number, string
 from kina.mlir.grid import Grid
 from kina.mlir.reader import read_module
@@ -94,7 +95,7 @@ def test_elements_stand_in_the_brackets_of_their_shape() -> None:
 
 
 def test_every_kind_of_op_is_written() -> None:
-    assert set(_EMIT) == set(OPS)
+    assert set(EMIT) == set(OPS)
 
 
 # -- layouts in numbers

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from kina.diagnostics.finding import Help, Label, ProgramError, error
 from kina.frontend.autodiff import contraction, elementwise, indexing, reduction, shaping
-from kina.frontend.autodiff.tape import Rule, Step, Tape
+from kina.frontend.autodiff.tape import Made, Rule, Step, Tape
 from kina.frontend.builder import Builder
 from kina.frontend.ir import Op
+from kina.frontend.ops import OPS
 from kina.frontend.ops.core import FLOATS
 from kina.source import Span
 
@@ -95,7 +96,8 @@ def differentiate(
     sweep = _Sweep(Tape(builder, place, loss))
     try:
         if loss in active:
-            _turn_round(sweep, ops, active, loss, place)
+            sweep.give(loss, sweep.tape.constant(1.0, builder.type_of(loss)))
+            _turn_round(sweep, ops, active, place)
         values = _results(sweep, wrt, first_value, place)
     finally:
         builder.origin, builder.head, builder.span_for = outer
@@ -127,9 +129,8 @@ def _active(builder: Builder, ops: Sequence[Op], wrt: Sequence[int]) -> set[int]
     return active
 
 
-def _turn_round(sweep: _Sweep, ops: Sequence[Op], active: set[int], loss: int, place: Span) -> None:
+def _turn_round(sweep: _Sweep, ops: Sequence[Op], active: set[int], place: Span) -> None:
     tape = sweep.tape
-    sweep.give(loss, tape.constant(1.0, tape.type_of(loss)))
     for op in reversed(ops):
         if active.isdisjoint(op.results):
             continue
@@ -140,11 +141,29 @@ def _turn_round(sweep: _Sweep, ops: Sequence[Op], active: set[int], loss: int, p
         if not any(wants):
             continue
         tape.owner, tape.span = op.results[0], op.span
+        if op.kind not in OPS:
+            _through_body(sweep, op, active, cotangents, place)
+            continue
         rule = _rule(op, place)
         parts = rule(tape, Step(op, cotangents, wants))
         for operand, wanted, part in zip(op.operands, wants, parts, strict=True):
             if wanted and part is not None:
                 sweep.give(operand, part)
+
+
+def _through_body(
+    sweep: _Sweep, op: Op, active: set[int], cotangents: Sequence[int | None], place: Span
+) -> None:
+    """An op that the program declares: its body is computed once more, and turned round op by op."""
+    builder, first = sweep.tape.builder, len(sweep.tape.builder.ops)
+    results = builder.expand(op)
+    inner = builder.ops[first:]
+    sweep.tape.made.extend(Made(each.results, each.kind, op.results[0]) for each in inner)
+    active |= _active(builder, inner, [operand for operand in op.operands if operand in active])
+    for result, cotangent in zip(results, cotangents, strict=True):
+        if cotangent is not None and result in active:
+            sweep.give(result, cotangent)
+    _turn_round(sweep, inner, active, place)
 
 
 def _rule(op: Op, place: Span) -> Rule:

@@ -32,13 +32,18 @@ OPS: Mapping[str, OpSpec] = MappingProxyType(
 Completed = tuple[tuple[str, Attribute], ...]
 
 
-def complete(kind: str, operands: Sequence[TensorType], attributes: Mapping[str, Attribute]) -> Completed:
+def complete(
+    kind: str,
+    operands: Sequence[TensorType],
+    attributes: Mapping[str, Attribute],
+    table: Mapping[str, OpSpec] = OPS,
+) -> Completed:
     """All attributes of the kind, sorted by name, defaults filled in.
 
     OpError K104 on a wrong number of operands, K120 on an unknown or missing attribute or one of a
     wrong type, K121 on a word that is not a choice.
     """
-    spec = OPS[kind]
+    spec = table[kind]
     _check_count(spec, len(operands))
     for name in attributes:
         if name not in spec.by_name:
@@ -82,24 +87,33 @@ _TYPE_WORDS = {
     "dtype": "dtype",
     "text": "text",
     "numbers": "list of whole numbers",
+    "real": "number",
+    "position": "whole number",
 }
 
 
 def _has_type(type_: str, value: Attribute) -> bool:
     match type_:
-        case "number":
+        case "number" | "position":
             return isinstance(value, int) and not isinstance(value, bool)
         case "flag":
             return isinstance(value, bool)
+        case "real":
+            return isinstance(value, float)
         case "numbers":
             return isinstance(value, tuple) and all(type(each) is int for each in value)
         case _:
             return isinstance(value, str)
 
 
-def infer(kind: str, operands: Sequence[TensorType], attributes: Mapping[str, Attribute]) -> Results:
+def infer(
+    kind: str,
+    operands: Sequence[TensorType],
+    attributes: Mapping[str, Attribute],
+    table: Mapping[str, OpSpec] = OPS,
+) -> Results:
     """The result types of an op with complete attributes. OpError, without a place, if it cannot be."""
-    results = OPS[kind].infer(kind, operands, attributes)
+    results = table[kind].infer(kind, operands, attributes)
     for result in results:
         check_type(result, f"the result of `{kind}`")
     return results

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from kina.diagnostics.finding import Label
 from kina.frontend.ir import DTYPE_BYTES, Attribute, TensorType
 
 Types = Sequence[TensorType]
@@ -36,16 +37,19 @@ GROUP_WORDS = {
 class OpError(Exception):
     """An op cannot take these operands or attributes; the caller knows the place in the source."""
 
-    def __init__(self, code: str, message: str, help_: str = "") -> None:
+    def __init__(self, code: str, message: str, help_: str = "", labels: tuple[Label, ...] = ()) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.help = help_
+        self.labels = labels
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeSpec:
     """One attribute of a kind. `type` is number, flag, word, numbers, dtype or text.
+
+    Attributes of declared ops are also real and position.
 
     An attribute without a default must be given; `None` is not a default, so a default never is None.
     """
