@@ -13,6 +13,7 @@ from kina.datalog.grammar import parse
 from kina.datalog.modules import parse_file, parse_text
 from kina.datalog.rules import Rulebook
 from kina.datalog.syntax import Clause, Component, Declaration, Include, Once, RuleFile, metadata_text
+from kina.diagnostics.finding import Finding, ProgramError
 from kina.facts.entry import entry_text
 from kina.paths import rules_path
 from kina.source import Source
@@ -68,11 +69,19 @@ class RuleBase:
     def files(self) -> tuple[RuleFile, ...]:
         """Every file in reading order, as `base.dl` includes them; one that it does not include comes last.
 
-        ProgramError (K801 to K804) if one is no rule file.
+        ProgramError (K801 to K804), with all that is wrong, if one is no rule file.
         """
         if self.alone is not None:
             return (parse(self.alone),)
-        parsed = {path.name: parse_file(path, (self.folder,)) for path in sorted(self.folder.glob("*.dl"))}
+        parsed: dict[str, RuleFile] = {}
+        faults: list[Finding] = []
+        for path in sorted(self.folder.glob("*.dl")):
+            try:
+                parsed[path.name] = parse_file(path, (self.folder,))
+            except ProgramError as problem:
+                faults += problem.findings
+        if faults:
+            raise ProgramError(*faults)
         names = dict.fromkeys([*_reading_order(parsed, "base.dl"), *parsed])
         return tuple(parsed[name] for name in names if name in parsed)
 

@@ -6,6 +6,7 @@ import json
 import re
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import jsonschema
 import pytest
@@ -23,7 +24,9 @@ from kina.rulebook.diff_markdown import LIMIT, MARK, code, diff_markdown
 from kina.rulebook.diff_ops import OpChange, op_changes
 from kina.rulebook.diff_programs import Compared, Difference, ProgramChange, compare_programs, programs_in
 from kina.rulebook.diff_text import diff_text
+from kina.rulebook.evaluate import op_cone
 from kina.rulebook.sides import Side
+from kina.rulebook.usage import distinct
 from tests.rulebook.changed import ABSOLUTE, UNSPLIT, copied
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads(schema_path("rules_diff").read_text(encoding="utf-8")))
@@ -307,3 +310,25 @@ def test_rules_at_fault_are_said_with_their_side(tmp_path: Path, capsys: pytest.
 def test_a_condition_that_is_none(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["rules", "diff", "HEAD", "--fail-on", word]) == 2
     assert f"`{word}` is none of" in capsys.readouterr().err
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", range(6))
+def test_programs_that_are_not_planned_would_not_change(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a clause about ops holds no more, programs said to be as before are so when they are planned."""
+    chosen = Random(f"clause {seed}")
+    cone = set(op_cone(own_rules().rulebook))
+    named = [rule for rule in distinct(own_rules().rulebook) if rule.body and rule.head.relation in cone]
+    rule = chosen.choice(named)
+    span = rule.clause.span
+    never = f"{span.text.removesuffix('.')},\n    1 = 2."
+    other = RuleBase(copied(tmp_path, (Path(span.file).name, span.text, never)))
+    changes = rule_changes(own_rules().rulebook, other.rulebook)
+    files = programs_in(["tests/cases"])
+    quick = compare_programs(files, own_rules(), other, changes, None, "clingo")
+    monkeypatch.setattr("kina.rulebook.diff_programs.speak_of_ops", lambda *_: False)
+    whole = compare_programs(files, own_rules(), other, changes, None, "clingo")
+    assert [each.file for each in quick.changed] == [each.file for each in whole.changed]
+    assert quick.same == whole.same

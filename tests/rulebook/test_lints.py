@@ -25,6 +25,7 @@ from kina.rulebook.lint_logic import covers
 from kina.rulebook.lint_tests import lint_tests
 from kina.rulebook.lint_text import lint_text, unused_codes
 from kina.source import Source
+from tests.rulebook.changed import copied
 
 #: Inputs that no rule of Kina's reads, for rules of others.
 UNREAD = {"given_priority", "op_derived", "op_list_negative", "program_result"}
@@ -310,6 +311,15 @@ def test_a_guard_that_sizes_stand_in_for() -> None:
     objections = lint(RuleBase(rules_path(), Source("a.dl", text)), solver="clingo")
     guard = next(each for each in objections if each.code == "K854")
     assert guard.notes == ("`a.place`, a.dl:19, asks for equal sizes, which may be so by chance",)
+
+
+def test_every_file_that_is_none_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    faults = [(name, ".decl ", ".dcl ") for name in ("scatter.dl", "steps.dl")]
+    base = copied(tmp_path, *faults)
+    assert cli.run(["rules", "lint", "--base", str(base), "--format", "concise"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["rules/scatter.dl", "rules/steps.dl"]
+    assert all("error[K80" in line for line in lines)
 
 
 @pytest.mark.parametrize("form", ["concise", "json", "sarif", "github"])
