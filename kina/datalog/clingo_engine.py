@@ -11,7 +11,9 @@ import re
 import sys
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from kina.datalog.clingo_alike import Alike, Written, of_models, words, worthwhile, write_out
 from kina.datalog.clingo_process import Answer, ask
 from kina.datalog.compiled import Asp, Compiled, Rules, Table, compiled
 from kina.diagnostics.finding import Finding, ProgramError, SetupError
@@ -38,20 +40,54 @@ def solve_clingo(
 
 
 def run_clingo(
-    rules: Rules, facts: Facts, outputs: Collection[str], time_limit: float | None = None
+    rules: Rules,
+    facts: Facts,
+    outputs: Collection[str],
+    time_limit: float | None = None,
+    alike: Alike | None = None,
 ) -> tuple[dict[str, list[Fact]], str]:
-    """The same as `solve_clingo`, and the version of clingo."""
+    """The same as `solve_clingo`, and the version of clingo; what ops are `alike` only saves time."""
     rules = compiled(rules)
     texts = _texts(rules.inputs, facts)
-    asp = rules.asp(outputs, _key_types({name: len(found) for name, found in texts.items()}))
-    symbols = sorted(set(asp.constants).union(*texts.values()))
-    numbers = {text: number for number, text in enumerate(symbols)}
+    keys = _key_types({name: len(found) for name, found in texts.items()})
+    symbols = set[str]().union(*texts.values())
+    if alike is None or not worthwhile(alike):
+        return _run(rules, facts, symbols, outputs, rules.asp(outputs, keys), time_limit)
+    asp = rules.asp(outputs, keys, rules.op_local(alike.own))
+    models = of_models(rules, facts, alike)
+    named = set[str]().union(*_texts(rules.inputs, models).values())
+    found, _ = _run(rules, models, named, asp.given, rules.asp(asp.given, keys), time_limit)
+    return _run(rules, facts, symbols, outputs, asp, time_limit, _Given(found, alike))
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What was derived of the first op of each group."""
+
+    relations: Mapping[str, Sequence[Fact]]
+    alike: Alike
+
+
+def _run(
+    rules: Compiled,
+    facts: Facts,
+    symbols: Collection[str],
+    outputs: Collection[str],
+    asp: Asp,
+    time_limit: float | None,
+    given: _Given | None = None,
+) -> tuple[dict[str, list[Fact]], str]:
+    used = {*symbols, *asp.constants}
+    for name, rows in given.relations.items() if given else ():
+        used.update(words(rules.tables[name], rows))
+    ordered = sorted(used)
+    numbers = {text: number for number, text in enumerate(ordered)}
     wanted = [table for table in rules.tables.values() if table.name in outputs]
-    answer = ask(_question(rules, asp, facts, numbers, wanted), time_limit)
+    answer = ask(_question(rules, asp, facts, numbers, wanted, given), time_limit)
     version = _check(answer, rules, asp)
     columns = _tables(answer.output, [len(each.columns) + 1 for each in wanted])
     relations = {
-        table.name: _named(found, table, symbols) for table, found in zip(wanted, columns, strict=True)
+        table.name: _named(found, table, ordered) for table, found in zip(wanted, columns, strict=True)
     }
     return relations, version
 
@@ -60,10 +96,10 @@ def _texts(inputs: Iterable[Table], facts: Facts) -> dict[str, set[str]]:
     """The symbols of each type in the facts."""
     texts: dict[str, set[str]] = {}
     for table in inputs:
-        columns = list(zip(*facts.get(table.name, ()), strict=True)) or [()] * len(table.columns)
-        for column, values in zip(table.columns, columns, strict=True):
+        rows = facts.get(table.name, ())
+        for place, column in enumerate(table.columns):
             if column.base == "symbol":
-                texts.setdefault(column.type, set()).update(map(str, values))
+                texts.setdefault(column.type, set()).update([str(row[place]) for row in rows])
     return texts
 
 
@@ -76,24 +112,36 @@ def _key_types(sizes: Mapping[str, int]) -> frozenset[str]:
 
 
 def _question(
-    rules: Compiled, asp: Asp, facts: Facts, numbers: Mapping[str, int], wanted: Iterable[Table]
+    rules: Compiled,
+    asp: Asp,
+    facts: Facts,
+    numbers: Mapping[str, int],
+    wanted: Iterable[Table],
+    given: _Given | None,
 ) -> bytes:
     """What the process reads: a line of JSON, the rules, and the arguments of the facts, 4 bytes each."""
     predicates = {name: f"r{index}" for index, name in enumerate(rules.tables)}
     relations = frozenset(asp.relations)
-    inputs = [table for table in rules.inputs if table.name in relations and facts.get(table.name)]
+    atoms = {
+        table.name: Written(len(facts[table.name]), _packed(table, facts[table.name], numbers))
+        for table in rules.inputs
+        if table.name in relations and facts.get(table.name)
+    }
+    if given is not None:
+        for name, rows in given.relations.items():
+            atoms[name] = write_out(rules.tables[name], rows, given.alike, numbers)
     text = asp.text.encode()
     header = {
         "wanted": [[predicates[table.name], len(table.columns) + 1] for table in wanted],
         "rules": len(text),
         "constants": [numbers[constant] for constant in asp.constants],
         "facts": [
-            [predicates[table.name], len(table.columns) + 1, len(facts[table.name])] for table in inputs
+            [predicates[name], len(rules.tables[name].columns) + 1, written.atoms]
+            for name, written in atoms.items()
         ],
     }
     parts = [json.dumps(header).encode(), b"\n", text]
-    parts += [_packed(table, facts[table.name], numbers) for table in inputs]
-    return b"".join(parts)
+    return b"".join([*parts, *(written.data for written in atoms.values())])
 
 
 def _packed(table: Table, rows: Sequence[Fact], numbers: Mapping[str, int]) -> bytes:

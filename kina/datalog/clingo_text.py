@@ -31,10 +31,14 @@ from kina.datalog.syntax import (
 _OPERATORS = {"%": "\\"}
 
 
-def needed(rulebook: Rulebook, outputs: Collection[str]) -> frozenset[str]:
-    """The relations that the outputs depend on, themselves included."""
+def needed(
+    rulebook: Rulebook, outputs: Collection[str], given: Collection[str] = frozenset()
+) -> frozenset[str]:
+    """The relations that the outputs depend on, themselves included, as if the `given` ones were inputs."""
     below: dict[str, set[str]] = {}
     for rule in rulebook.rules:
+        if rule.head.relation in given:
+            continue
         below.setdefault(rule.head.relation, set()).update(name for name, _ in dependencies(rule.clause))
     found = set(outputs)
     queue = list(outputs)
@@ -110,22 +114,25 @@ def rules_for(rulebook: Rulebook, relations: Collection[str]) -> tuple[Rule, ...
     return tuple(rule for rule in rulebook.rules if rule.head.relation in relations)
 
 
-def translate(rulebook: Rulebook, outputs: Collection[str], keys: frozenset[str]) -> Asp:
-    """The rules that derive the `outputs`, as ASP text with a constant for each symbol.
+def translate(
+    rulebook: Rulebook, outputs: Collection[str], keys: frozenset[str], given: frozenset[str] = frozenset()
+) -> Asp:
+    """The rules that derive the `outputs` from inputs and `given` relations, with a constant for each symbol.
 
     The predicates are `r0`, `r1`, ... in the order of the relations. Each has a first argument 0 before the
     columns, for the sake of the join order; `keys` are the types that tell much (`clingo_order`).
     """
-    same = copies(rulebook, outputs)
-    relations = needed(rulebook, outputs) - same.keys()
-    texts = tuple(sorted(set(rule_texts(rulebook, relations))))
+    same = copies(rulebook, {*outputs, *given})
+    relations = needed(rulebook, outputs, given) - same.keys()
+    derived = relations - given
+    texts = tuple(sorted(set(rule_texts(rulebook, derived))))
     predicates = {name: f"r{index}" for index, name in enumerate(rulebook.relations)}
     predicates.update({name: predicates[origin] for name, origin in same.items()})
     constants = {text: f"c{index}" for index, text in enumerate(texts)}
     stratum = {name: index for index, group in enumerate(rulebook.strata) for name in group}
     writer = _Writer(predicates, constants, rulebook.relations, stratum, keys)
-    text = "\n".join(writer.rule(rule) for rule in rules_for(rulebook, relations)) + "\n"
-    return Asp(text, texts, tuple(sorted(relations)))
+    text = "\n".join(writer.rule(rule) for rule in rules_for(rulebook, derived)) + "\n"
+    return Asp(text, texts, tuple(sorted(derived)), tuple(sorted(relations - derived)))
 
 
 @dataclass(frozen=True, slots=True)

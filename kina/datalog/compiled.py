@@ -39,12 +39,13 @@ class Table(NamedTuple):
 class Asp(NamedTuple):
     """Rules as an answer set program, one a line, in which `c0`, `c1`, ... stand for the `constants`.
 
-    `relations` are those that it derives or reads.
+    `relations` are those that it derives, and the inputs; `given` are others that it reads.
     """
 
     text: str
     constants: tuple[str, ...]
     relations: tuple[str, ...]
+    given: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -75,20 +76,41 @@ class Compiled:
     def outputs(self) -> tuple[str, ...]:
         return tuple(name for name, table in self.tables.items() if table.is_output)
 
-    def asp(self, outputs: Collection[str], keys: Collection[str]) -> Asp:
-        """The rules that derive `outputs` as clingo takes them, joined by `keys` (`clingo_order`)."""
-        key = self.key and kept.digest(
-            [self.key.encode(), *(name.encode() for name in (*sorted(outputs), "", *sorted(keys)))]
-        )
+    def asp(
+        self, outputs: Collection[str], keys: Collection[str], given: Collection[str] = frozenset()
+    ) -> Asp:
+        """The rules that derive `outputs` from inputs and `given` relations, as clingo takes them.
+
+        They are joined by `keys` (`clingo_order`).
+        """
+        key = self._key("asp", sorted(outputs), sorted(keys), sorted(given))
         found = _kept_asp(kept.read(key)) if key else None
         if found is not None:
             return found
         from kina.datalog.clingo_text import translate
 
-        made = translate(self.rulebook, outputs, frozenset(keys))
+        made = translate(self.rulebook, outputs, frozenset(keys), frozenset(given))
         if key:
             kept.write(key, made)
         return made
+
+    def op_local(self, own: Collection[str]) -> frozenset[str]:
+        """The relations that follow from single ops' facts in the input relations `own` (`local`)."""
+        key = self._key("local", sorted(own))
+        found = kept.read(key) if key else None
+        if isinstance(found, list):
+            return frozenset(map(str, found))
+        from kina.datalog.local import op_local
+
+        made = op_local(self.rulebook, own)
+        if key:
+            kept.write(key, sorted(made))
+        return made
+
+    def _key(self, what: str, *parts: Sequence[str]) -> str:
+        """Under which `what` is kept; empty where nothing is."""
+        names = [name.encode() for part in parts for name in (*part, "")]
+        return self.key and kept.digest([self.key.encode(), what.encode(), *names])
 
 
 def compiled(rules: Rules) -> Compiled:
@@ -169,7 +191,7 @@ def _kept_tables(data: Any) -> dict[str, Table]:
 
 def _kept_asp(data: Any) -> Asp | None:
     try:
-        text, constants, relations = data
-        return Asp(str(text), tuple(constants), tuple(relations))
+        text, constants, relations, given = data
+        return Asp(str(text), tuple(constants), tuple(relations), tuple(given))
     except (TypeError, ValueError):
         return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from kina.datalog.clingo_alike import Alike
 from kina.datalog.compiled import Rules, compiled
 from kina.datalog.souffle_engine import GET_SOUFFLE, SouffleInstall, find_souffle, solve_souffle
 from kina.diagnostics.finding import SetupError
@@ -28,12 +29,14 @@ def solve(
     facts: Mapping[str, Sequence[Fact]],
     outputs: Collection[str] | None = None,
     time_limit: float | None = None,
+    alike: Callable[[], Alike] | None = None,
 ) -> Solution:
     """What the rules derive from the facts, the same in both engines.
 
     `solver` is "auto" (Soufflé if 2.5 or later is there, else clingo), "souffle" or "clingo"; `outputs`
     are ground relation names, by default those with an `.output` directive. SetupError if the engine is
-    missing or fails and at the time limit, in seconds; ProgramError (K812) for a division by zero.
+    missing or fails and at the time limit, in seconds; ProgramError (K812) for a division by zero. `alike`
+    tells which ops of a program are alike, and is asked where that saves time.
     """
     rules = compiled(rules)
     wanted = frozenset(rules.outputs if outputs is None else outputs)
@@ -48,7 +51,7 @@ def solve(
         from kina.datalog.clingo_engine import run_clingo
 
         name = "clingo"
-        relations, version = run_clingo(rules, facts, wanted, time_limit)
+        relations, version = run_clingo(rules, facts, wanted, time_limit, alike() if alike else None)
     for rows in relations.values():
         rows.sort()
     return Solution(relations, name, version)

@@ -16,6 +16,7 @@ from kina.diagnose.case import Case, Fact
 from kina.diagnose.needless import fact_outputs
 from kina.diagnostics.finding import ProofStep
 from kina.facts import load as load_module
+from kina.facts.alike import alike_ops
 from kina.facts.dump import Facts, dump
 from kina.facts.entry import level_names
 from kina.frontend.ir import Program, declared
@@ -120,7 +121,8 @@ def solve_program(
             *fact_outputs(len(program.ops)),
         )
         given = {table.name: facts.relations.get(table.name, []) for table in rules.inputs}
-        found = solve(solver, rules, given, [name for name in outputs if name in rules.tables])
+        known = [name for name in outputs if name in rules.tables]
+        found = solve(solver, rules, given, known, alike=lambda: alike_ops(program, facts.value_names))
         # Another rule base than Kina's own may lack a relation, which is empty then.
         solution = replace(found, relations={**{name: [] for name in outputs}, **found.relations})
     return Solved(program, facts, rules, solution, solver)
