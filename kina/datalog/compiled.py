@@ -98,8 +98,8 @@ class Compiled:
         """The relations that follow from single ops' facts in the input relations `own` (`local`)."""
         key = self._key("local", sorted(own))
         found = kept.read(key) if key else None
-        if isinstance(found, list):
-            return frozenset(map(str, found))
+        if isinstance(found, list) and all(isinstance(name, str) for name in found):
+            return frozenset(found)
         from kina.datalog.local import op_local
 
         made = op_local(self.rulebook, own)
@@ -190,8 +190,8 @@ def _kept_tables(data: Any) -> dict[str, Table]:
 
 
 def _kept_asp(data: Any) -> Asp | None:
-    try:
-        text, constants, relations, given = data
-        return Asp(str(text), tuple(constants), tuple(relations), tuple(given))
-    except (TypeError, ValueError):
-        return None
+    match data:
+        case [str(text), list(constants), list(relations), list(given)]:
+            lists = [tuple(map(str, each)) for each in (constants, relations, given)]
+            return Asp(text, *lists)
+    return None

@@ -144,8 +144,10 @@ def test_alike_ops_differ_in_names_only() -> None:
     program = build(
         Source(
             "x.kina",
-            "(mesh (x 2))\n(defn f ((a (tensor f32 [4 4])) (b (tensor f32 [4 4])) (c (tensor f32 [4 2])))\n"
-            "  (values (add a b) (add b a) (add a a) (exp a) (exp c) (transpose a [1 0]) (transpose b [0 1])))",
+            "(mesh (x 2))\n"
+            "(defn f ((a (tensor f32 [4 4])) (b (tensor f32 [4 4])) (c (tensor f32 [4 2])))\n"
+            "  (values (add a b) (add b a) (add a a) (exp a) (exp c)\n"
+            "    (transpose a [1 0]) (transpose b [0 1])))",
         ),
         Options(),
     )
