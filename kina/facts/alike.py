@@ -11,6 +11,7 @@ OWN = (
     "op_kind",
     "op_operand",
     "op_result",
+    "op_checked",
     "op_list",
     "op_list_negative",
     "op_list_length",
