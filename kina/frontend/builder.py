@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kina.diagnostics.finding import Finding, Help, Label, ProgramError
 from kina.frontend.ir import Attribute, Op, TensorType, Value
@@ -134,7 +134,8 @@ class Builder:
 
     def rename(self, value: int, name: str) -> None:
         """Give a value another printed name."""
-        self.values[value] = replace(self.values[value], name=name)
+        old = self.values[value]
+        self.values[value] = Value(value, name, old.type, old.span, old.splat)
 
     def located(
         self, fault: OpError, span: Span, operands: Sequence[int] = (), kind: str = ""
