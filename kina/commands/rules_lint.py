@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ _EPILOG = """\b
 Examples:
   kina rules lint                       the rule base, with the tests beside it
   kina rules lint layout.dl --no-tests  one of its files, without its tests
+  kina rules lint ours/rotary.dl        a file of your own, with the ops of ours/rotary.kina
   kina rules lint --format github       for the log of a workflow
 """
 
@@ -64,34 +65,49 @@ def _findings(
     """The names of the files that were looked at, and what is wrong with them."""
     from kina.rulebook.lint import lint as find
 
-    chosen = _chosen(base, files) if files else None
+    own = {file.source.name.rpartition("/")[2] for file in base.files}
+    added = [name for name in files if not _is_own(name, own, base.folder)]
+    if added:
+        from kina.rulebook.declared import with_added
+
+        base = with_added(base, added)
+    chosen = _chosen(base, files, added) if files else None
     names = [file.source.name for file in (chosen or base.files)]
     return names, find(base, chosen, solver, _beside(base) if tests else None)
 
 
-def _chosen(base: RuleBase, files: Sequence[str]) -> list[RuleFile]:
-    """The files of the rule base that are named. Raises SetupError if one is none of it."""
-    from kina.diagnostics.finding import SetupError
+def _is_own(name: str, own: Collection[str], folder: Path) -> bool:
+    """Whether a file is one of the rule base: by its name alone, unless there is such a file here, or in its
+    folder."""
+    path = Path(name)
+    if path.name not in own:
+        return False
+    if path.parent == Path() and not path.exists():
+        return True
+    return path.resolve().parent == folder.resolve()
 
-    known = {file.source.name.rpartition("/")[2]: file for file in base.files}
-    found = []
-    for name in files:
-        path = Path(name)
-        own = path.parent == Path() or path.resolve().parent == base.folder.resolve()
-        if not own or path.name not in known:
-            raise SetupError(f"`{name}` is no file of the rule base", "`kina rules path` names its folder")
-        found.append(known[path.name])
-    return found
+
+def _chosen(base: RuleBase, files: Sequence[str], added: Sequence[str]) -> list[RuleFile]:
+    """The files that are named, in the order of the rule base, and all that were added with them."""
+    names = {Path(name).name for name in files if name not in added}
+    beside = {file.source.name for file in base.added}
+    return [
+        file
+        for file in base.files
+        if file.source.name in beside or file.source.name.rpartition("/")[2] in names
+    ]
 
 
 def _beside(base: RuleBase) -> Callable[[str], Source | None]:
-    """Gives the text of the tests beside a rule file of the base."""
+    """Gives the text of the tests beside a rule file of the base, or beside an added one."""
     from kina.source import Source
 
+    added = {file.source.name: Path(file.real) for file in base.added}
+
     def beside(name: str) -> Source | None:
+        path = added.get(name, base.folder / Path(name).name).with_suffix(".test.md")
         test = name.removesuffix(".dl") + ".test.md"
-        path = base.folder / Path(test).name
-        return Source(test, path.read_text(encoding="utf-8")) if path.is_file() else None
+        return Source(test, path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else None
 
     return beside
 

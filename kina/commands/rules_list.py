@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kina.commands.options import solver_option
+from kina.commands.options import rules_option, solver_option
 from kina.commands.rules_options import base_of, base_option
 
 if TYPE_CHECKING:
@@ -27,9 +27,12 @@ Examples:
 @click.argument("what", type=click.Choice(["ops", "attributes", "rules", "relations"]), default="ops")
 @solver_option
 @base_option
+@rules_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--width", type=click.IntRange(40, 1000), help="Columns of text; the terminal's by default.")
-def list_(what: str, solver: str, base: str | None, form: str, width: int | None) -> int:
+def list_(
+    what: str, solver: str, base: str | None, rules: tuple[str, ...], form: str, width: int | None
+) -> int:
     """What the rules say of every op; or every attribute, rule or relation.
 
     Nothing here is kept by hand: the rules are asked about instances of every op.
@@ -37,9 +40,9 @@ def list_(what: str, solver: str, base: str | None, form: str, width: int | None
     from kina.commands.show import style_for
     from kina.output import write_stdout
 
-    rules = base_of(base)
+    chosen = base_of(base, rules)
     style = style_for(sys.stdout, width=width)
-    text = _json(rules, what, solver) if form == "json" else _text(rules, what, solver, style)
+    text = _json(chosen, what, solver) if form == "json" else _text(chosen, what, solver, style)
     write_stdout(text)
     return 0
 

@@ -24,17 +24,22 @@ def base_option(command: Command) -> Command:
     )(command)
 
 
-def base_of(folder: str | None) -> RuleBase:
-    """The rule base that an option names. SetupError if there is none in the folder."""
+def base_of(folder: str | None, added: tuple[str, ...] = ()) -> RuleBase:
+    """The rule base that an option names, with added files. SetupError if there is none in the folder."""
     from kina.diagnostics.finding import SetupError
     from kina.rulebook.base import RuleBase, own_rules
 
     if folder is None:
-        return own_rules()
-    found = Path(folder)
-    if not (found / "base.dl").is_file():
+        base = own_rules()
+    elif (Path(folder) / "base.dl").is_file():
+        base = RuleBase(Path(folder))
+    else:
         raise SetupError(f"`{folder}` holds no rule base", "it has a `base.dl` that includes the other files")
-    return RuleBase(found)
+    if not added:
+        return base
+    from kina.rulebook.declared import with_added
+
+    return with_added(base, added)
 
 
 def names_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

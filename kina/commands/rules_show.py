@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kina.commands.options import solver_option
+from kina.commands.options import rules_option, solver_option
 from kina.commands.rules_options import base_of, base_option, known_names, names_completion
 from kina.output import write_stdout
 
@@ -25,11 +25,12 @@ Examples:
 @click.argument("name", metavar="OP|RULE|RELATION", shell_complete=names_completion)
 @solver_option
 @base_option
+@rules_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def show(name: str, solver: str, base: str | None, form: str) -> int:
+def show(name: str, solver: str, base: str | None, rules: tuple[str, ...], form: str) -> int:
     """What the rules say of an op, or all that is known of a rule or a relation."""
-    rules = base_of(base)
-    pages = _json(rules, name, solver) if form == "json" else _text(rules, name, solver)
+    chosen = base_of(base, rules)
+    pages = _json(chosen, name, solver) if form == "json" else _text(chosen, name, solver)
     if not pages:
         raise _unknown(name)
     write_stdout(pages)

@@ -24,13 +24,13 @@ def declare(form: OpForm, visible: Globals) -> Declared:
     """The declared op; `visible` is what its types can name. ProgramError where its names clash."""
 
     def value(env: Env, expr: Expr) -> Literal:
-        return _literal(visible, env, expr)
+        return literal_at(visible, env, expr)
 
     function = Function(form.name, (), (), form.body, form.span)
     return Declared(form, op_spec(form, value), Definition(function, False))
 
 
-def _literal(visible: Globals, env: Env, expr: Expr) -> Literal:
+def literal_at(visible: Globals, env: Env, expr: Expr) -> Literal:
     former = Former(Builder(), Annotations(Mesh(())), visible, visible, Frame(env, Scope("", ""), visible))
     arg = evaluate(former, expr)
     if arg.literal is None:
@@ -141,7 +141,7 @@ def _environment(
 ) -> Env:
     """What the names of a body stand for: sizes, operands and attributes."""
     form = declared.form
-    env = bind_sizes(form, types, lambda inner, expr: _literal(former.user, inner, expr))
+    env = bind_sizes(form, types, lambda inner, expr: literal_at(former.user, inner, expr))
     env |= literals(form, attributes)
     for (name, _), value in zip(form.operands, operands, strict=True):
         env[name.name] = Arg(name.span, (value,))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kina.datalog.added import AddedFile
 from kina.datalog.compiled import Compiled, compile_text, compiled
@@ -15,8 +16,12 @@ from kina.datalog.rules import Rulebook
 from kina.datalog.syntax import Clause, Component, Declaration, Include, Once, RuleFile, metadata_text
 from kina.diagnostics.finding import Finding, ProgramError
 from kina.facts.entry import entry_text
+from kina.frontend.ops import OPS, OpSpec
 from kina.paths import rules_path
 from kina.source import Source
+
+if TYPE_CHECKING:
+    from kina.frontend.body import Declarations
 
 #: What the rules of an op may say; `sharding.dl` declares these, and every other rule reads them.
 OP_RELATIONS = (
@@ -39,20 +44,28 @@ ATTRIBUTE_RELATIONS = {
 
 @dataclass(frozen=True)
 class RuleBase:
-    """The rule files of `folder`, which holds a `base.dl` that includes the others.
+    """The rule files of `folder`, which holds a `base.dl` that includes the others, and `added` ones.
 
     With a file `alone` these are its rules and those of the files that it includes, and no others.
+    `declared` are the ops that Kina files beside the added ones declare.
     """
 
     folder: Path
     alone: Source | None = None
+    added: tuple[AddedFile, ...] = ()
+    declared: Declarations | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def table(self) -> Mapping[str, OpSpec]:
+        """The op table, with the declared ops."""
+        return OPS if self.declared is None else self.declared.table
 
     @cached_property
     def compiled(self) -> Compiled:
         """The rules with the levels of one priority. ProgramError (K8xx) if a file is at fault."""
         if self.alone is not None:
             return compiled(parse_text(self.alone.text, self.alone.name, (self.folder,)))
-        return self.with_entry(entry_text((0,), False))
+        return self.with_entry(entry_text((0,), False, [file.name for file in self.added]), self.added)
 
     def with_entry(self, entry: str, added: tuple[AddedFile, ...] = ()) -> Compiled:
         """The rules with the levels and `added` files of the text of an entry file; a file alone has none."""
@@ -83,7 +96,8 @@ class RuleBase:
         if faults:
             raise ProgramError(*faults)
         names = dict.fromkeys([*_reading_order(parsed, "base.dl"), *parsed])
-        return tuple(parsed[name] for name in names if name in parsed)
+        own = (parse(file.source) for file in self.added)
+        return (*(parsed[name] for name in names if name in parsed), *own)
 
 
 def _reading_order(parsed: Mapping[str, RuleFile], base: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kina.datalog.rules import Rule, Rulebook
 from kina.datalog.syntax import Text
-from kina.frontend.ops import OPS
+from kina.frontend.ops import OpSpec
 from kina.rulebook.base import ATTRIBUTE_RELATIONS, RuleBase
 from kina.rulebook.evaluate import Evaluation, evaluate
 from kina.rulebook.form import Form, form_of
@@ -63,26 +63,28 @@ def catalogue(base: RuleBase, solver: str = "auto") -> Catalogue:
 
     Raises ProgramError if a rule file is at fault, SetupError if the engine cannot be used.
     """
-    made = instances()
-    evaluation = evaluate(program_of(made), base.compiled, solver)
+    made = instances_of(base)
+    evaluation = evaluate(program_of(made, base.declared), base.compiled, solver)
     numbers: dict[str, list[int]] = {}
     for number, instance in enumerate(made):
         numbers.setdefault(instance.kind, []).append(number)
     roles = evaluation.attribute_roles()
     places = attribute_places(base.rulebook)
-    entries = {kind: _entry(kind, which, made, evaluation, roles, places) for kind, which in numbers.items()}
+    entries = {
+        kind: _entry(base.table[kind], which, made, evaluation, roles, places)
+        for kind, which in numbers.items()
+    }
     return Catalogue(entries, evaluation, made)
 
 
 def _entry(
-    kind: str,
+    spec: OpSpec,
     numbers: Sequence[int],
     made: Sequence[Instance],
     evaluation: Evaluation,
     roles: Mapping[tuple[str, str], tuple[str, ...]],
     places: Mapping[tuple[str, str], tuple[str, ...]],
 ) -> OpEntry:
-    spec = OPS[kind]
     forms: dict[Form, list[Instance]] = {}
     for number in numbers:
         form = form_of(evaluation, evaluation.program.ops[number])
@@ -97,20 +99,20 @@ def _entry(
         AttributeRole(
             each.name,
             each.doc,
-            roles.get((kind, each.name), ()),
-            places.get((kind, each.name), ()),
+            roles.get((spec.kind, each.name), ()),
+            places.get((spec.kind, each.name), ()),
             tuple(rules[number] for number in sorted(readers.get(each.name, ()))),
         )
         for each in spec.attributes
     )
     return OpEntry(
-        kind,
+        spec.kind,
         spec.doc,
-        operand_names(kind, made[numbers[0]]),
+        operand_names(spec, made[numbers[0]]),
         tuple(Shown(form, tuple(found)) for form, found in forms.items()),
         attributes,
         tuple(rules[number] for number in sorted({firing.rule for firing in firings})),
-        tuple(rule for rule in rules if _names(rule, kind)),
+        tuple(rule for rule in rules if _names(rule, spec.kind)),
     )
 
 
@@ -121,9 +123,18 @@ def _names(rule: Rule, kind: str) -> bool:
     return named and not rule.body and rule.head.relation not in ATTRIBUTE_RELATIONS
 
 
-def operand_names(kind: str, instance: Instance) -> tuple[str, ...]:
+def instances_of(base: RuleBase) -> tuple[Instance, ...]:
+    """Instances of every op, declared ones last."""
+    if base.declared is None:
+        return instances()
+    from kina.rulebook.declared import declared_instances
+
+    return (*instances(), *declared_instances(base.declared))
+
+
+def operand_names(spec: OpSpec, instance: Instance) -> tuple[str, ...]:
     """A name for each operand of an instance; the last one of the op table stands for all that follow."""
-    names = OPS[kind].operand_names
+    names = spec.operand_names
     count = max(len(instance.operands), len(names))
     if not names or len(names) == count:
         return names or tuple(f"operand {pos}" for pos in range(count))

@@ -11,7 +11,8 @@ from kina.diagnostics.finding import ProgramError
 from kina.rulebook.base import RuleBase
 from kina.rulebook.changes import RuleChange, rule_changes
 from kina.rulebook.diff_ops import OpChange, op_changes
-from kina.rulebook.diff_programs import Compared, ProgramChange, compare_programs
+from kina.rulebook.diff_program import ProgramChange
+from kina.rulebook.diff_programs import Compared, compare_programs
 from kina.rulebook.sides import Side
 
 Say = Callable[[str], None]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kina.diagnostics.cells import printable
 from kina.rulebook.diff import Diff
-from kina.rulebook.diff_programs import Difference, ProgramChange
+from kina.rulebook.diff_program import Difference, ProgramChange
 from kina.rulebook.diff_text import arrow, clause_lines, op_words, rules_words
 
 #: Characters that a comment may have.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kina.datalog.tables import Row
 from kina.frontend.ir import Op
+from kina.frontend.ops import OPS
 from kina.rulebook.base import RuleBase
 from kina.rulebook.catalogue import operand_names
 from kina.rulebook.causes import Reasons, Tuple
@@ -99,7 +100,7 @@ def _said(evaluation: Evaluation, op: Op, instance: Instance) -> _Said:
 def _port_names(evaluation: Evaluation, op: Op, instance: Instance) -> dict[str, str]:
     """What each port is called: by the op table, `result` where there is one."""
     name = evaluation.facts.op_names[op.id]
-    operands = operand_names(op.kind, instance)
+    operands = operand_names(OPS[op.kind], instance)
     results = ["result"] if len(op.results) == 1 else [f"result {pos}" for pos in range(len(op.results))]
     return {
         **{f"{name}/{pos}": operand for pos, operand in enumerate(operands)},

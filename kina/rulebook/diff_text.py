@@ -12,7 +12,7 @@ from kina.rulebook.as_json import render
 from kina.rulebook.changes import RuleChange
 from kina.rulebook.diff import Diff
 from kina.rulebook.diff_ops import OpChange
-from kina.rulebook.diff_programs import Difference, ProgramChange
+from kina.rulebook.diff_program import Difference, ProgramChange
 
 #: Differences of one kind that the text shows of a program; the rest are counted.
 _SHOWN = 8

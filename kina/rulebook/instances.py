@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kina.frontend.ir import Attribute, Mesh, Op, Program, TensorType, Value
 from kina.frontend.ops import OPS, OpError, complete, infer
 from kina.source import Source, Span
+
+if TYPE_CHECKING:
+    from kina.frontend.body import Declarations
 
 _TYPE = re.compile(r"(\w+)\[([\d,]*)\](?:=(\S+))?")
 
@@ -249,8 +253,11 @@ def instance_of(program: Program, op: Op) -> Instance:
     )
 
 
-def program_of(made: Sequence[Instance]) -> Program:
-    """The instances side by side in one program without a mesh: op `i` is instance `i`."""
+def program_of(made: Sequence[Instance], declared: Declarations | None = None) -> Program:
+    """The instances side by side in one program without a mesh: op `i` is instance `i`.
+
+    `declared` has the ops that are not in the op table.
+    """
     values: list[Value] = []
     ops: list[Op] = []
     place = Span(Source("instances", ""), 0, 0)
@@ -272,7 +279,9 @@ def program_of(made: Sequence[Instance]) -> Program:
         )
         ops.append(Op(number, instance.kind, operands, results, instance.attributes, place))
     results = tuple(op.results[0] for op in ops)
-    return Program(Mesh(()), "instances", tuple(values), tuple(ops), tuple(parameters), results, ())
+    return Program(
+        Mesh(()), "instances", tuple(values), tuple(ops), tuple(parameters), results, (), declared=declared
+    )
 
 
 def _shown(value: Attribute) -> str:

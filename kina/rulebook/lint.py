@@ -10,7 +10,6 @@ from kina.datalog.souffle_engine import find_souffle
 from kina.datalog.syntax import RuleFile
 from kina.diagnostics.finding import Finding
 from kina.diagnostics.pages import codes
-from kina.frontend.ops import OPS
 from kina.rulebook.base import RuleBase
 from kina.rulebook.catalogue import catalogue
 from kina.rulebook.lint_logic import lint_logic
@@ -33,7 +32,7 @@ def lint(
     """
     chosen = base.files if files is None else files
     names = [file.source.name for file in chosen]
-    kinds = frozenset(OPS) if files is None and base.alone is None else kinds_of(base.rulebook, names)
+    kinds = frozenset(base.table) if files is None and base.alone is None else kinds_of(base, names)
     order = {name: number for number, name in enumerate(names)}
     found = [*lint_text(chosen, codes()), *_meaning(base, kinds, solver)]
     found = [finding for finding in found if finding.primary is None or finding.primary.file in order]
@@ -44,9 +43,9 @@ def lint(
 
 def _meaning(base: RuleBase, kinds: Collection[str], solver: str) -> Iterator[Finding]:
     yield from _left_out(base)
-    yield from lint_logic(base.rulebook, usages(base.rulebook))
+    yield from lint_logic(base.rulebook, usages(base.rulebook), base.table)
     yield from _lost(base.rulebook)
-    yield from lint_ops(base.rulebook, catalogue(base, solver), kinds)
+    yield from lint_ops(base, catalogue(base, solver), kinds)
 
 
 def _left_out(base: RuleBase) -> Iterator[Finding]:

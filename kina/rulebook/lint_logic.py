@@ -19,7 +19,7 @@ from kina.datalog.syntax import (
     Wildcard,
 )
 from kina.diagnostics.finding import Finding, Label
-from kina.frontend.ops import OPS
+from kina.frontend.ops import OpSpec
 from kina.rulebook.base import ATTRIBUTE_RELATIONS, OP_RELATIONS
 from kina.rulebook.evaluate import ATTRIBUTE_INPUTS
 from kina.rulebook.lint_text import warning
@@ -33,16 +33,18 @@ Constant = str | int
 _MOST_TRIES, _MOST_WAYS = 200_000, 2_000
 
 
-def dead_clauses(rulebook: Rulebook) -> frozenset[Span]:
+def dead_clauses(rulebook: Rulebook, table: Mapping[str, OpSpec]) -> frozenset[Span]:
     """The clauses that can never hold."""
-    return frozenset(span for span, _, _ in _dead(rulebook))
+    return frozenset(span for span, _, _ in _dead(rulebook, table))
 
 
-def lint_logic(rulebook: Rulebook, found: Mapping[str, Usage]) -> Iterator[Finding]:
+def lint_logic(
+    rulebook: Rulebook, found: Mapping[str, Usage], table: Mapping[str, OpSpec]
+) -> Iterator[Finding]:
     """Every relation that nothing reads (K848) or that is an input without an example (K843), clause that
     cannot hold (K849), and clause that adds nothing to another (K850)."""
     yield from _unread(found)
-    for _, message, at in _dead(rulebook):
+    for _, message, at in _dead(rulebook, table):
         yield warning("K849", message, at)
     yield from _repeated(rulebook)
 
@@ -58,7 +60,7 @@ def _unread(found: Mapping[str, Usage]) -> Iterator[Finding]:
             yield warning("K848", f"nothing reads `{usage.name}`", relation.span)
 
 
-def _dead(rulebook: Rulebook) -> Iterator[tuple[Span, str, Span]]:
+def _dead(rulebook: Rulebook, table: Mapping[str, OpSpec]) -> Iterator[tuple[Span, str, Span]]:
     """Clauses with a premise that no fact meets: of a relation that nothing makes, or with unknown words."""
     makers: dict[str, list[Rule]] = {}
     for rule in rulebook.rules:
@@ -68,7 +70,7 @@ def _dead(rulebook: Rulebook) -> Iterator[tuple[Span, str, Span]]:
     for rule in distinct(rulebook):
         for premise in rule.body:
             if isinstance(premise, Atom):
-                why = _never(rulebook, premise, empty, tables)
+                why = _unheard(premise, table) or _never(rulebook, premise, empty, tables)
                 if why:
                     yield rule.clause.span, f"{_called(rule)} never holds: {why}", premise.span
 
@@ -95,17 +97,22 @@ def _never(
     """Why no tuple meets an atom, "" if one can."""
     if atom.relation in empty:
         return f"nothing makes `{declared(rulebook, atom.relation)}`"
-    match atom:
-        case Atom(relation="op_kind", arguments=(_, Text(value=kind))) if kind not in OPS:
-            return f"no op is a `{kind}`"
-        case Atom(relation=relation, arguments=(_, Text(value=name), *_)) if relation in ATTRIBUTE_INPUTS:
-            if not any(name in spec.by_name for spec in OPS.values()):
-                return f"no op has an attribute `{name}`"
-        case _:
-            pass
     facts = tables.get(atom.relation)
     if facts and not any(_agree(atom, fact.head) for fact in facts):
         return f"no fact of `{declared(rulebook, atom.relation)}` is `{atom.span.text}`"
+    return ""
+
+
+def _unheard(atom: Atom, table: Mapping[str, OpSpec]) -> str:
+    """Which word of an atom no op has, "" if there is none."""
+    match atom:
+        case Atom(relation="op_kind", arguments=(_, Text(value=kind))) if kind not in table:
+            return f"no op is a `{kind}`"
+        case Atom(relation=relation, arguments=(_, Text(value=name), *_)) if relation in ATTRIBUTE_INPUTS:
+            if not any(name in spec.by_name for spec in table.values()):
+                return f"no op has an attribute `{name}`"
+        case _:
+            pass
     return ""
 
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from kina.datalog.rules import Rule, Rulebook
 from kina.datalog.syntax import Atom, Text, Variable
 from kina.diagnostics.finding import Finding, Label
-from kina.frontend.ops import OPS
-from kina.rulebook.base import ATTRIBUTE_RELATIONS
+from kina.frontend.ops import OpSpec
+from kina.rulebook.base import ATTRIBUTE_RELATIONS, RuleBase
 from kina.rulebook.catalogue import AttributeRole, Catalogue, OpEntry
 from kina.rulebook.form import UNRULED
 from kina.rulebook.lint_logic import dead_clauses
@@ -25,11 +25,13 @@ _STANDS_FOR = {
 }
 
 
-def lint_ops(rulebook: Rulebook, found: Catalogue, kinds: Collection[str]) -> Iterator[Finding]:
+def lint_ops(base: RuleBase, found: Catalogue, kinds: Collection[str]) -> Iterator[Finding]:
     """Every attribute that the rules of `kinds` do not account for (K852), or not truly (K853, K854), dim of
     which no rule speaks (K855), and clause about ops that never fires (K851)."""
-    yield from _never_fired(rulebook, found)
-    yield from _unknown(rulebook)
+    rulebook = base.rulebook
+    yield from _never_fired(rulebook, found, dead_clauses(rulebook, base.table))
+    yield from _unknown(rulebook, base.table)
+    yield from _unmade(base, found, kinds)
     for entry in found.entries.values():
         if entry.kind in kinds:
             place = spoken_of(rulebook, entry.kind)
@@ -38,16 +40,16 @@ def lint_ops(rulebook: Rulebook, found: Catalogue, kinds: Collection[str]) -> It
             yield from _unruled(entry, place)
 
 
-def kinds_of(rulebook: Rulebook, files: Collection[str]) -> frozenset[str]:
+def kinds_of(base: RuleBase, files: Collection[str]) -> frozenset[str]:
     """The kinds that clauses of some files name."""
     return frozenset(
         term.value
-        for rule in rulebook.rules
+        for rule in base.rulebook.rules
         if rule.clause.span.file in files
         for atom in (rule.head, *rule.body)
         if isinstance(atom, Atom)
         for term in atom.arguments
-        if isinstance(term, Text) and term.value in OPS
+        if isinstance(term, Text) and term.value in base.table
     )
 
 
@@ -64,11 +66,10 @@ def spoken_of(rulebook: Rulebook, kind: str) -> Span | None:
     return min(places, key=lambda place: place[:2])[2] if places else None
 
 
-def _never_fired(rulebook: Rulebook, found: Catalogue) -> Iterator[Finding]:
+def _never_fired(rulebook: Rulebook, found: Catalogue, dead: Collection[Span]) -> Iterator[Finding]:
     """Instances of every op meet every clause about ops that can be met."""
     evaluation = found.evaluation
     fired = {firing.rule for op in evaluation.program.ops for firing in evaluation.fired(op.id)}
-    dead = dead_clauses(rulebook)
     for rule in rulebook.rules:
         column = rulebook.relations[rule.head.relation].columns[:1]
         about_ops = any(each.type == "Op" for each in column) and rule.head.relation in evaluation.relations
@@ -77,14 +78,22 @@ def _never_fired(rulebook: Rulebook, found: Catalogue) -> Iterator[Finding]:
             yield warning("K851", message, rule.head.span, rule=rule.name)
 
 
-def _unknown(rulebook: Rulebook) -> Iterator[Finding]:
+def _unmade(base: RuleBase, found: Catalogue, kinds: Collection[str]) -> Iterator[Finding]:
+    """Declared ops that nothing could be asked about."""
+    for kind in base.table:
+        if kind in kinds and kind not in found.entries:
+            message = f"no instance of `{kind}` could be made, so its rules are not asked about it"
+            yield warning("K851", message, spoken_of(base.rulebook, kind))
+
+
+def _unknown(rulebook: Rulebook, table: Mapping[str, OpSpec]) -> Iterator[Finding]:
     """Attributes that no op has."""
     for rule in rulebook.rules:
         match rule.head:
             case Atom(relation=relation, arguments=(Text(value=kind), Text(value=name))):
-                if relation in ATTRIBUTE_RELATIONS and kind not in OPS:
+                if relation in ATTRIBUTE_RELATIONS and kind not in table:
                     yield warning("K853", f"no op is a `{kind}`", rule.head.span)
-                elif relation in ATTRIBUTE_RELATIONS and name not in OPS[kind].by_name:
+                elif relation in ATTRIBUTE_RELATIONS and name not in table[kind].by_name:
                     yield warning("K853", f"`{kind}` has no attribute `{name}`", rule.head.span)
             case _:
                 pass

@@ -81,7 +81,7 @@ class Outcomes:
     def with_more(self, text: str, rules: str, more: Iterable[tuple[str, Row]]) -> Outcome:
         """Everything that follows from the program `text`, `more` tuples of inputs and some more `rules`."""
         facts = self._facts(text)
-        rulebook = self.base.with_entry(f"{facts.entry}\n{rules}").rulebook
+        rulebook = self.base.with_entry(f"{facts.entry}\n{rules}", self.base.added).rulebook
         given = {table.name: list(facts.relations.get(table.name, [])) for table in rulebook.inputs}
         for name, row in more:
             given[name].append(row)
@@ -96,7 +96,9 @@ class Outcomes:
 
     def _facts(self, text: str) -> Facts:
         if text not in self.facts:
-            program = build(Source("case.kina", text), Options())
+            # No rules are looked for beside it: those of the rule base are its own.
+            added = tuple(file.real for file in self.base.added)
+            program = build(Source("<stdin>", text), Options(rules=added))
             facts = dump(program)
             weights: list[Row] = [
                 (name, value.type.bytes)
@@ -107,7 +109,7 @@ class Outcomes:
 
     def _solved(self, entry: str, programs: Sequence[Facts]) -> list[Outcome]:
         """The outcomes of programs of one kind."""
-        rulebook = self.base.with_entry(entry).rulebook
+        rulebook = self.base.with_entry(entry, self.base.added).rulebook
         together: dict[str, dict[Row, None]] = {relation.name: {} for relation in rulebook.inputs}
         for number, facts in enumerate(programs):
             for name in together:

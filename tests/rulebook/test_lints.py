@@ -149,7 +149,7 @@ def test_what_nothing_reads() -> None:
 
 def test_what_is_not_utf_8_or_no_rule_is_said_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["rules", "lint", "nowhere.dl"]) == 2
-    assert "no file of the rule base" in capsys.readouterr().err
+    assert "`nowhere.dl` cannot be read" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
