@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from bench.measure import ROOT
 from bench.peers.kina_variants import variants
-from bench.peers.results import machine_json, markdown, save
+from bench.peers.results import markdown, save
 from bench.peers.run import jax_environment, written
 from bench.peers.schemes import ALL_SCHEMES, Scheme, Sizes
 
@@ -96,4 +96,4 @@ def main(arguments: Sequence[str] = ()) -> None:
     )
     values = parser.parse_args(arguments)
     rows = [row for name in values.schemes.split(",") for row in measured(ALL_SCHEMES[name], values.most)]
-    save("order", {"machine": machine_json(), "rows": rows}, table(rows))
+    save("order", rows, table(rows))

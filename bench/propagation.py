@@ -13,9 +13,10 @@ from statistics import median
 
 from bench.peers import run
 from bench.peers.options import parsed
-from bench.peers.results import machine_json, markdown, save
+from bench.peers.results import markdown, save
 from bench.peers.run import Taken
 from bench.peers.schemes import SCHEMES, Scheme, Sizes
+from bench.plots import lines
 
 #: Name of a row -> what is measured there.
 ROWS = {
@@ -108,13 +109,25 @@ def _cell(row: Row | None) -> str:
     return f"{min(row.seconds):.3f} ({median(row.seconds):.3f}, {max(row.seconds):.3f})"
 
 
+def pictures(rows: Sequence[Row]) -> dict[str, str]:
+    """A picture for each scheme: the fastest seconds by the number of layers."""
+    found = {}
+    for scheme in dict.fromkeys(row.scheme for row in rows):
+        series: dict[str, dict[int, float]] = {}
+        for row in rows:
+            if row.scheme == scheme:
+                series.setdefault(row.name, {})[row.layers] = min(row.seconds)
+        found[scheme] = lines(f"{SCHEMES[scheme].title}: seconds by layers", series)
+    return found
+
+
 def main(arguments: Sequence[str] = ()) -> None:
     """Measure, print the table, and leave it in `bench/results`."""
-    values = parsed("propagation", __doc__, arguments, layers="1,12,24,96", rounds=3)
+    values = parsed("propagation", __doc__, arguments, layers="1,12,24,96", rounds=2)
     rows = [
         row
         for layers in values.layers
         for scheme in values.schemes
         for row in measured(Sizes(layers), scheme, values.rounds)
     ]
-    save("propagation", {"machine": machine_json(), "rows": rows}, table(rows))
+    save("propagation", rows, table(rows), pictures(rows))

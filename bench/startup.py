@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from bench.measure import Measured, measure, show
 
+#: Rows that take no more than a second.
+SMALL = ("ten lines", "one layer")
 KINA = (sys.executable, "-m", "kina")
 
 
@@ -95,20 +98,29 @@ def small_runs() -> Iterator[Measured]:
     yield measure("run", "sim", [*KINA, "run", example], 5)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     """Print the table; the first run of each row, which may fill the cache, is not the fastest."""
+    parser = argparse.ArgumentParser(prog="python -m bench startup", description=__doc__)
+    parser.add_argument("--small", action="store_true", help="programs of one layer at most")
+    small = parser.parse_args(arguments).small
     from kina.datalog.souffle_engine import find_souffle
 
     engines = ["clingo"] + (["souffle"] if find_souffle() is not None else [])
     rows: list[Measured] = [measure("--version", "", [*KINA, "--version"], 7), *small_runs()]
     with programs() as files:
         for name, file in files.items():
+            if small and name not in SMALL:
+                continue
             for engine in engines:
                 command = [*KINA, "check", file, "--solver", engine, "--format", "json"]
                 rows.append(measure(name, engine, command, 2 if "96" in name else 5))
-    notes = [
-        line
-        for kind in ("forward", "training")
-        for line in growth(rows, f"12 layers {kind}", f"96 layers {kind}")
-    ]
+    notes = (
+        []
+        if small
+        else [
+            line
+            for kind in ("forward", "training")
+            for line in growth(rows, f"12 layers {kind}", f"96 layers {kind}")
+        ]
+    )
     show("startup", "whole processes, kina check unless another command is named", rows, notes)

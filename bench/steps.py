@@ -20,9 +20,10 @@ from statistics import median
 
 from bench.collectives import kina
 from bench.measure import ROOT, resident_mib
-from bench.peers.results import machine_json, markdown, save
+from bench.peers.results import markdown, save
 from bench.peers.run import Files, jax_environment, written
 from bench.peers.schemes import LARGE, LARGE_SIZES, SCHEMES, Scheme, Sizes
+from bench.plots import bars
 
 #: Engine -> what it is.
 ENGINES = {
@@ -131,6 +132,18 @@ def table(rows: Sequence[Row]) -> str:
     return f"{markdown(lines)}\n\nThe fastest (median, slowest) of all steps.\n\n{meaning}\n"
 
 
+def pictures(rows: Sequence[Row]) -> dict[str, str]:
+    """Seconds of each engine, a picture for each model."""
+    found = {}
+    for model in dict.fromkeys(row.model for row in rows):
+        groups: dict[str, dict[str, float]] = {}
+        for row in rows:
+            if row.model == model:
+                groups.setdefault(row.scheme, {})[row.engine] = min(row.seconds)
+        found[model.replace(" ", "-")] = bars(f"seconds of a step, {model}", groups)
+    return found
+
+
 def main(arguments: Sequence[str] = ()) -> None:
     """Measure, print the table, and leave it in `bench/results`."""
     parser = argparse.ArgumentParser(prog="python -m bench steps", description=__doc__)
@@ -147,4 +160,4 @@ def main(arguments: Sequence[str] = ()) -> None:
             rows += measured(Sizes(values.layers), SCHEMES[name], f"{values.layers} layers", values.rounds)
     if values.model != "small":
         rows += measured(LARGE_SIZES, LARGE, "110 million parameters", min(values.rounds, 3))
-    save("steps", {"machine": machine_json(), "rows": rows}, table(rows))
+    save("steps", rows, table(rows), pictures(rows))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from bench.measure import RESULTS
@@ -66,13 +67,27 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def save(name: str, found: Mapping[str, Any], text: str) -> None:
-    """Print the text, and leave both as `bench/results/NAME.json` and `.md`."""
-    print(text)
+def save(
+    name: str, rows: Sequence[Any], text: str, pictures: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Print the text, and leave it, rows and pictures as `bench/results/NAME.json`, `.md` and `-….svg`."""
+    print(text, flush=True)
     RESULTS.mkdir(exist_ok=True)
-    out = json.dumps(found, indent=1, default=_plain)
+    machine = machine_json()
+    out = json.dumps({"machine": machine, "rows": rows}, indent=1, default=_plain)
     (RESULTS / f"{name}.json").write_text(out + "\n", encoding="utf-8")
-    (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+    shown = [f"![{title}]({name}-{title}.svg)" for title in pictures]
+    for title, picture in pictures.items():
+        (RESULTS / f"{name}-{title}.svg").write_text(picture, encoding="utf-8")
+    page = "\n\n".join([f"# {name}", _sentence(machine), text.rstrip(), *shown]) + "\n"
+    (RESULTS / f"{name}.md").write_text(page, encoding="utf-8")
+
+
+def _sentence(machine: Mapping[str, Any]) -> str:
+    """The machine and the versions in one line."""
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    cores = f"{machine['cores']} cores of {machine['processor'] or machine['architecture']}"
+    return f"Measured on {cores}, {machine['memory_mib']:,} MiB, load {machine['load'][0]}; {versions}."
 
 
 def _plain(value: Any) -> Any:

@@ -55,7 +55,7 @@ def written(sizes: Sizes, scheme: Scheme) -> Iterator[Files]:
 def jax_environment(devices: int) -> dict[str, str]:
     """The environment of a process that runs jax on so many CPU devices."""
     flags = f"--xla_force_host_platform_device_count={devices}"
-    return {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+    return {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags, "TF_CPP_MIN_LOG_LEVEL": "2"}
 
 
 def shardy(files: Files, devices: int) -> dict[str, Taken]:
