@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kina.commands.options import solver_option
+from kina.commands.rules_options import quick_solver_option
 from kina.output import write_stdout
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _MOST_OPS = 1500
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True
 )
-@solver_option
+@quick_solver_option
 @click.option("--width", type=click.IntRange(40, 1000), help="Columns of text; the terminal's by default.")
 def diff(base: str, head: str | None, conditions: str, **values: Any) -> int:
     """Say what a change of rules does: placements of each op, and layouts, bytes and findings of programs."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kina.commands.options import solver_option
-from kina.commands.rules_options import base_of, base_option, file_completion
+from kina.commands.rules_options import base_of, base_option, file_completion, quick_solver_option
 from kina.output import write_stdout
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=file_completion)
-@solver_option
+@quick_solver_option
 @base_option
 @click.option("--tests/--no-tests", default=True, show_default=True, help="Run the tests beside the files.")
 @click.option(

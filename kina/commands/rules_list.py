@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kina.commands.options import rules_option, solver_option
-from kina.commands.rules_options import base_of, base_option
+from kina.commands.options import rules_option
+from kina.commands.rules_options import base_of, base_option, quick_solver_option
 
 if TYPE_CHECKING:
     from kina.diagnostics.style import Style
@@ -25,7 +25,7 @@ Examples:
 
 @click.command("list", epilog=_EPILOG)
 @click.argument("what", type=click.Choice(["ops", "attributes", "rules", "relations"]), default="ops")
-@solver_option
+@quick_solver_option
 @base_option
 @rules_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)

@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kina.commands.options import rules_option, solver_option
-from kina.commands.rules_options import base_of, base_option, known_names, names_completion
+from kina.commands.options import rules_option
+from kina.commands.rules_options import (
+    base_of,
+    base_option,
+    known_names,
+    names_completion,
+    quick_solver_option,
+)
 from kina.output import write_stdout
 
 if TYPE_CHECKING:
@@ -23,7 +29,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("name", metavar="OP|RULE|RELATION", shell_complete=names_completion)
-@solver_option
+@quick_solver_option
 @base_option
 @rules_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)

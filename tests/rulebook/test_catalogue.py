@@ -210,3 +210,11 @@ def test_names_are_completed() -> None:
     (parameter,) = [each for each in command.params if each.name == "name"]
     names = {item.value for item in parameter.shell_complete(None, "slice")}  # type: ignore[arg-type]
     assert {"slice", "slice_full"} <= names
+
+
+@pytest.mark.souffle
+def test_both_engines_say_the_same() -> None:
+    by_souffle = catalogue(own_rules(), "souffle")
+    assert {kind: each.forms for kind, each in by_souffle.entries.items()} == {
+        kind: each.forms for kind, each in own().entries.items()
+    }
