@@ -46,7 +46,7 @@ def compare_programs(
     touched: list[tuple[Read, Delta]] = []
     for each, effect in zip(read, effects, strict=True):
         if effect.rules and most_ops is not None and len(each.program.ops) > most_ops:
-            left_out.append((each.file, f"it has {len(each.program.ops):,} ops, and a rule speaks of some"))
+            left_out.append((each.file, f"it has {len(each.program.ops):,} ops; `--all` plans it"))
         elif effect.rules:
             touched.append((each, effect))
     found = _in_parallel(touched, (base, head), solver, say)
