@@ -20,7 +20,13 @@ from kina.run.executor import Executed, Input, Kept
 from kina.run.ports import RunPort, Signature
 from kina.run.shards import place
 from kina.run.wire import Message, receive, send
+from kina.run.xla_devices import MEET
 from kina.sim.dtypes import Array
+
+_HELP = "`--engine sim` says more about what is wrong with a module"
+#: Lines of a stack, and the line with which C++ libraries end a process.
+_FRAME = re.compile(r"\s*@ |\s*\*\*\*")
+_FATAL = re.compile(r"F\d{4} [^\]]*\] (.*)")
 
 #: Seconds that a child has to take its leave of the other processes.
 _LEAVE = 60.0
@@ -30,13 +36,15 @@ _LEAVE = 60.0
 class XlaOptions:
     """Which devices to use: those of a platform of jax, "auto" being jax's choice, and in which processes.
 
-    `coordinator` is the address of process 0, "auto" if jax knows its cluster, None for a single process.
+    `coordinator` is the address of process 0, "auto" if jax knows its cluster, None for a single process;
+    processes wait `patience` seconds for each other.
     """
 
     platform: str = "auto"
     coordinator: str | None = None
     processes: int | None = None
     process: int | None = None
+    patience: int = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,17 @@ def _alike(signature: Signature, port: RunPort, devices: Sequence[int]) -> list[
     return found
 
 
+class EndedError(SetupError):
+    """The child has ended without an answer."""
+
+
+def reason_in(log: str) -> str:
+    """What a log says of the end of its process: the first fatal line, else the last one; no stack frames."""
+    lines = [line for line in log.splitlines() if line.strip() and not _FRAME.match(line)]
+    fatal = next((found[1] for line in lines if (found := _FATAL.match(line))), "")
+    return fatal or (lines[-1].strip() if lines else "")
+
+
 def _asked(
     child: subprocess.Popen[bytes], log: IO[bytes], question: Message, arrays: Sequence[Array] = ()
 ) -> tuple[Message, list[Array]]:
@@ -115,11 +134,8 @@ def _asked(
     if answer is None:
         child.wait()
         log.seek(0)
-        said = log.read().decode("utf-8", "replace").strip().splitlines()
-        raise SetupError(
-            f"XLA does not run the module: {said[-1][:300] if said else 'its process ended'}",
-            "`--engine sim` says more about what is wrong with a module",
-        )
+        said = reason_in(log.read().decode("utf-8", "replace")) or "its process ended"
+        raise EndedError(f"XLA does not run the module: {said[:300]}", _HELP)
     if "error" in answer[0]:
         raise SetupError(answer[0]["error"], answer[0].get("help") or "")
     return answer
@@ -143,13 +159,29 @@ def executor(module: Module, signature: Signature, options: XlaOptions) -> Itera
             env=_environment(options),
         )
         try:
-            sizes = [axis.size for axis in signature.grid.mesh.axes]
-            start = {"module": module.source.text, "mesh": sizes, **asdict(options)}
-            said, _ = _asked(child, log, start)
-            yield Xla(child, log, signature, said["platform"], tuple(said["devices"]), tuple(said["process"]))
+            found = _started(child, log, signature, options)
+            _asked(child, log, {"do": "compile", "module": module.source.text})
+            yield found
             _leave(child)
         finally:
             _end(child)
+
+
+def _started(
+    child: subprocess.Popen[bytes], log: IO[bytes], signature: Signature, options: XlaOptions
+) -> Xla:
+    """The child with its devices, after it has met the other processes if there are any."""
+    sizes = [axis.size for axis in signature.grid.mesh.axes]
+    try:
+        said, _ = _asked(child, log, {"mesh": sizes, **asdict(options)})
+    except EndedError as problem:
+        if options.coordinator is None:
+            raise
+        # jax ends a process that waits in vain
+        raise SetupError(
+            f"the processes do not meet at `{options.coordinator}` within {options.patience} seconds", MEET
+        ) from problem
+    return Xla(child, log, signature, said["platform"], tuple(said["devices"]), tuple(said["process"]))
 
 
 def _environment(options: XlaOptions) -> dict[str, str]:

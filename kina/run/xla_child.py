@@ -1,6 +1,6 @@
 """Executes a module on the devices that jax sees, in a process of its own: some modules abort the process.
 
-`python -m kina.run.xla_child` reads messages of `kina.run.wire` from the standard input: the module first,
+`python -m kina.run.xla_child` reads messages of `kina.run.wire` from the standard input: the mesh first,
 then what to do. Arguments and results are one array for each device, in the order of the mesh; results stay
 on the devices until the next ones take their place.
 """
@@ -32,7 +32,7 @@ def main() -> None:
         while (asked := receive(sys.stdin.buffer)) is not None:
             message, arrays = asked
             if served is None:
-                served = started(message)
+                served = Served(begin(**message))
                 send(answers, served.introduction())
             else:
                 send(answers, *served.answer(message, arrays))
@@ -45,13 +45,6 @@ def main() -> None:
         send(answers, {"error": f"XLA does not run the module: {said}", "help": help_})
         # without the farewell to other processes, which may wait for this one
         os._exit(1)
-
-
-def started(message: Message) -> Served:
-    """The module compiled for the devices of its mesh."""
-    keys = ("mesh", "platform", "coordinator", "processes", "process")
-    devices = begin(*(message[key] for key in keys))
-    return Served(compiled(message["module"], devices), devices)
 
 
 def compiled(text: str, devices: list[Any]) -> Any:
@@ -73,10 +66,10 @@ def compiled(text: str, devices: list[Any]) -> Any:
 
 @dataclass(slots=True)
 class Served:
-    """A compiled module, the arguments of the next run, and the results of the last one by device."""
+    """Devices, what was compiled for them, the arguments of the next run, and the results of the last one."""
 
-    loaded: Any
     devices: list[Any]
+    loaded: Any = None
     arguments: dict[int, Any] = field(default_factory=dict)
     results: list[dict[int, Any]] = field(default_factory=list)
 
@@ -95,6 +88,8 @@ class Served:
 
     def answer(self, message: Message, arrays: list[Array]) -> tuple[Message, list[Array]]:
         match message["do"]:
+            case "compile":
+                self.loaded = compiled(message["module"], self.devices)
             case "put":
                 self.arguments[message["argument"]] = self._placed([arrays[n] for n in message["parts"]])
             case "keep":

@@ -9,8 +9,8 @@ from typing import Any
 
 #: How jax compiles a module for given devices has changed in this version.
 OLDEST = (0, 8)
-#: Seconds to wait for the other processes.
-MEETING = 120
+#: What to do if processes do not meet.
+MEET = "every process names the same coordinator and number of processes, and has a number of its own"
 
 
 class RefusedError(Exception):
@@ -22,7 +22,12 @@ class RefusedError(Exception):
 
 
 def begin(
-    mesh: Sequence[int], platform: str, coordinator: str | None, processes: int | None, process: int | None
+    mesh: Sequence[int],
+    platform: str,
+    coordinator: str | None,
+    processes: int | None,
+    process: int | None,
+    patience: int,
 ) -> list[Any]:
     """The devices of the mesh, row-major, of this process and of the others that share it.
 
@@ -34,7 +39,7 @@ def begin(
         raise RefusedError(f"jax {jax.__version__} is too old", "pip install --upgrade 'kina[xla]'")
     wanted, count = prod(mesh), 1
     if coordinator is not None:
-        count = _meet(coordinator, processes, process)
+        count = _meet(coordinator, processes, process, patience)
     if wanted % count:
         raise RefusedError(f"the mesh has {wanted} devices, which {count} processes do not divide")
     jax.config.update("jax_num_cpu_devices", wanted // count)  # type: ignore[no-untyped-call]
@@ -48,7 +53,7 @@ def begin(
     return _in_order(mesh, _shared(found, wanted, count))
 
 
-def _meet(coordinator: str, processes: int | None, process: int | None) -> int:
+def _meet(coordinator: str, processes: int | None, process: int | None, patience: int) -> int:
     """Wait for all processes; how many they are."""
     import jax
     from jax._src import distributed
@@ -56,11 +61,11 @@ def _meet(coordinator: str, processes: int | None, process: int | None) -> int:
     jax.config.update("jax_cpu_collectives_implementation", "gloo")  # type: ignore[no-untyped-call]
     address = None if coordinator == "auto" else coordinator
     try:
-        jax.distributed.initialize(address, processes, process, initialization_timeout=MEETING)
+        jax.distributed.initialize(address, processes, process, initialization_timeout=patience)
     except (RuntimeError, ValueError) as problem:
         raise RefusedError(
             f"the processes do not meet at `{coordinator}`: {_first_line(problem)}",
-            "every process names the same coordinator and number of processes, and has a number of its own",
+            MEET,
         ) from None
     return int(distributed.global_state.num_processes or 1)
 

@@ -202,9 +202,10 @@ def test_no_device_sees_more_than_a_part(tmp_path: Path) -> None:
     (tmp_path / "check.py").write_text(
         "import numpy as np\n"
         "from kina.run.xla_devices import begin\n"
-        "from kina.run.xla_child import Served, _one_part, compiled\n"
+        "from kina.run.xla_child import Served, _one_part\n"
         f"text = {MOVED!r}\n"
-        "served = Served(*(lambda d: (compiled(text, d), d))(begin([4], 'cpu', None, None, None)))\n"
+        "served = Served(begin([4], 'cpu', None, None, None, 1))\n"
+        "served.answer({'do': 'compile', 'module': text}, [])\n"
         "import jax\n"
         "parts = [np.full((2, 8), n, np.int32) for n in range(4)]\n"
         "served.answer({'do': 'put', 'argument': 0, 'parts': [0, 1, 2, 3]}, parts)\n"
@@ -232,6 +233,30 @@ def test_the_document_shows_what_is_printed(tmp_path: Path) -> None:
     done = kina_command(*command.removeprefix("$ kina ").split(), cwd=tmp_path)
     pattern = "\n".join(re.escape(line).replace("…", ".*") for line in lines)
     assert re.match(pattern, done.stdout), done.stdout
+
+
+def test_the_end_of_a_process_is_told_in_its_own_words() -> None:
+    log = (
+        "W0102 10:00:00.1 7 a.cc:1] slow\nF1129 21:57:26.5 25337 client.h:80] Ending: another task died\n\n"
+        "RPC: /x\n*** Check failure stack trace: ***\n    @     0x7f8d  absl::Flush()\n"
+    )
+    assert xla.reason_in(log) == "Ending: another task died"
+    assert xla.reason_in("Traceback\nValueError: no\n") == "ValueError: no"
+    assert xla.reason_in("\n") == ""
+
+
+@needs_jax
+def test_processes_that_do_not_come() -> None:
+    made = compiled("(mesh (x 2))\n(defn f ((a (tensor f32 [4]) @sharded(axis=0))) (exp a))\n")
+    assert isinstance(made, Compiled)
+    options = XlaOptions("cpu", f"127.0.0.1:{free_port()}", 2, 1, patience=1)
+    with (
+        pytest.raises(SetupError) as caught,
+        xla.executor(made.module, signature(made.module), options),
+    ):
+        pass
+    assert "do not meet at `127.0.0.1:" in caught.value.message
+    assert "has a number of its own" in caught.value.help
 
 
 def test_without_jax_one_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
