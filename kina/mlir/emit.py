@@ -14,9 +14,9 @@ from kina.frontend.ir import Op, Program
 from kina.mlir.emit_declared import Declared
 from kina.mlir.emit_lines import Lines, Tensor
 from kina.mlir.emit_moves import Mover
-from kina.mlir.emit_ops import Site
 from kina.mlir.emit_own import EMIT
 from kina.mlir.emit_ports import Port, draws, layout_text
+from kina.mlir.emit_site import Site
 from kina.mlir.emit_text import ELEMENTS, string
 from kina.mlir.grid import Grid
 from kina.mlir.render import render_lines, render_module

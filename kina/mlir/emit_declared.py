@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from kina.frontend.ir import Attribute, Program, TensorType
 from kina.mlir.emit_lines import Line, Lines, Tensor
 from kina.mlir.emit_moves import Mover
-from kina.mlir.emit_ops import Emitted, Site, binding, several
 from kina.mlir.emit_own import EMIT
+from kina.mlir.emit_site import Emitted, Site, binding, several
 from kina.mlir.emit_text import ELEMENTS, identifier, string
 from kina.mlir.grid import Grid
 from kina.mlir.local_op import LocalOp, local_op

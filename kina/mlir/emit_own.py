@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from kina.mlir.emit_contraction import reduced
+from kina.mlir.emit_creation import counted_up
+from kina.mlir.emit_indexing import sorted_by_first
 from kina.mlir.emit_lines import Lines, Tensor
 from kina.mlir.emit_moves import combiner, identity
-from kina.mlir.emit_ops import STABLEHLO, Emit, Emitted, Site, iota, reduced, sorted_by_first
+from kina.mlir.emit_ops import STABLEHLO
+from kina.mlir.emit_site import Emit, Emitted, Site
 from kina.mlir.emit_text import FLOATS, array, numbers
 
 # f32: the rational function x P(x^2) / Q(x^2) of Eigen and XLA, within 3e-7 of the true value; beyond the
@@ -130,7 +134,7 @@ def _argmax(site: Site) -> Emitted:
     hit = lines.compare("EQ", x, spread)
     if x.element in FLOATS:
         hit = lines.alike("or", (hit, lines.compare("NE", x, x)))
-    places = iota(lines, dim, "i32", x.shape)
+    places = counted_up(lines, dim, "i32", x.shape)
     beyond = lines.filled(str(x.shape[dim]), places)
     candidates = lines.typed("select", (hit, places, beyond), "i32", x.shape)
     return (reduced(lines, candidates, (dim,), "min", site.names[0]),)
@@ -140,7 +144,7 @@ def _top_k(site: Site) -> Emitted:
     """A stable sort with the indices, and the first of both."""
     lines, x = site.lines, site.operands[0]
     dim = len(x.shape) - 1
-    places = iota(lines, dim, "i32", x.shape)
+    places = counted_up(lines, dim, "i32", x.shape)
     ordered = sorted_by_first(lines, (x, places), dim, "GT", True, ())
     bounds = ", ".join(f"0:{size}" for size in site.shapes[0])
     return tuple(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kina.frontend.ir import Mesh, MeshAxis
 from kina.frontend.ops import OPS
 from kina.mlir.emit import emit
-from kina.mlir.emit_ops import nested
+from kina.mlir.emit_creation import nested
 from kina.mlir.emit_own import EMIT
 from kina.mlir.emit_text import identifier, number, string
 from kina.mlir.grid import Grid
