@@ -203,7 +203,6 @@ class Check:
         """
         from kina.explain.ask import ask
 
-        self._usable()
         return Explanation(ask(self._program, self.solver, question, negated, collective)[1])
 
     def compile(self) -> str:

@@ -57,6 +57,7 @@ def _examine() -> Iterator[Examined]:
     yield _souffle()
     for name in _PACKAGES:
         yield _package(name)
+    yield _jax()
 
 
 def _cores() -> int:
@@ -94,6 +95,19 @@ def _souffle() -> Examined:
     if found is None:
         return Examined("souffle", "not found; clingo is used", False, False, GET_SOUFFLE)
     return Examined("souffle", f"{found.version} at {found.path}", True, False)
+
+
+def _jax() -> Examined:
+    from kina.run.xla_devices import OLDEST
+
+    needs = f"`pip install 'kina[xla]'`, jax {'.'.join(map(str, OLDEST))} or later, for `--engine xla`"
+    try:
+        found = metadata.version("jax")
+    except metadata.PackageNotFoundError:
+        return Examined("jax", "not installed; the simulator is used", False, False, needs)
+    parts = [int(part) for part in found.split(".")[:2] if part.isdecimal()]
+    recent = tuple(parts) >= OLDEST
+    return Examined("jax", found, recent, False, "" if recent else needs)
 
 
 def _package(name: str) -> Examined:

@@ -95,6 +95,16 @@ def test_a_result_says_what_the_command_says(tmp_path: Path) -> None:
     assert sum(each.bytes for each in result.collectives) == result.cost_bytes
 
 
+def test_a_contradiction_can_be_asked_about() -> None:
+    result = kina.check(CONFLICT)
+    assert not result.ok
+    assert result.layout("add") == ((), ())
+    answer = result.why("add.0@x", negated=True)
+    assert answer.holds
+    assert "`f.a` dim 0" in str(answer) or "dim 0 of `f.a`" in str(answer)
+    assert answer._repr_html_().startswith("<pre>")
+
+
 def test_a_run_carries_verifies_and_refuses() -> None:
     result = kina.check(CARRIED, mesh={"x": 4})
     weights, a = np.ones((8, 4), np.float32), np.ones((4, 8), np.float32)
