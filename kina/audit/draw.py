@@ -31,19 +31,25 @@ def draw(rng: np.random.Generator, type_: TensorType, domain: Domain, variety: i
     return _whole(rng, type_.shape, domain, variety, dtype)
 
 
-def draw_part(rng: np.random.Generator, type_: TensorType, domain: Domain, variety: int, place: int) -> Array:
+def draw_part(
+    rng: np.random.Generator, type_: TensorType, domain: Domain, variety: int, place: int, reduction: str
+) -> Array:
     """One part of a pending value, the one at `place` along its axes.
 
-    In the last variety floats lie far from zero, on one side at even places and on the other at odd
-    ones, so that sums nearly cancel: what rounds parts more coarsely than sums shows.
+    In the last variety floats lie far from zero, on one side at even places and on the other at odd ones,
+    so that sums nearly cancel: what rounds parts more coarsely than sums shows. Huge ones lie at the ends of
+    the type, and factors of a product near its ends and near zero.
     """
     part = draw(rng, type_, domain, variety)
     if variety == COUNTING and part.dtype != np.bool_ and domain.kind not in ("index", "inside", "unique"):
         return np.asarray(part * np.array(1 - 2 * (place % 2), part.dtype) + np.array(place, part.dtype))
     huge = domain.kind == "huge" and variety == 0
-    far_off = domain.kind in ("general", "huge") and variety == VARIETIES - 1
+    far_off = domain.kind in ("general", "huge") and variety == VARIETIES - 1 and reduction != "prod"
     if not (huge or far_off) or not is_float(part.dtype):
         return part
+    if huge and reduction == "prod":
+        scale = 2.0 ** round(0.4 * float(np.log2(_largest(part.dtype))))
+        return (part.astype(np.float64) * (scale if place % 2 == 0 else 1.0 / scale)).astype(part.dtype)
     far = 0.9 * _largest(part.dtype) if huge else _FAR
     return (part.astype(np.float64) + (far if place % 2 == 0 else -far)).astype(part.dtype)
 

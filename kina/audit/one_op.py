@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from kina.audit.generators import SMALL, count, instances
 from kina.audit.hypotheses import Missing, Search
+from kina.audit.instance import Instance
 from kina.audit.lacking import lacking
 from kina.audit.op_rule import Derived, derive
 from kina.audit.outcome import OpReport
+from kina.audit.trial import results_of
 from kina.audit.wrong import incorrect, try_allowed
 from kina.rulebook.base import RuleBase
 
@@ -19,6 +23,11 @@ def audit_op(kind: str, base: RuleBase, seed: int = 0, solver: str = "auto") -> 
 
     Raises ProgramError if a rule file is at fault, SetupError if the engine cannot be used.
     """
+    with np.errstate(all="ignore"):
+        return _audited(kind, base, seed, solver)
+
+
+def _audited(kind: str, base: RuleBase, seed: int, solver: str) -> OpReport:
     derived = derive(list(instances(kind, seed, count(kind))), base.compiled, solver)
     tried = try_allowed(derived, (seed,))
 
@@ -40,21 +49,29 @@ def audit_op(kind: str, base: RuleBase, seed: int = 0, solver: str = "auto") -> 
 
 
 def _search(derived: Derived, seed: int) -> tuple[int, list[Missing]]:
-    """Missing placements; sizes of 1 and 0 make things right by chance, so such instances are left out."""
-    sizable = [
-        number
-        for number, instance in enumerate(derived.instances)
-        if all(
-            size > 1 for type_ in (*instance.operand_types, *instance.result_types) for size in type_.shape
-        )
-    ]
+    """How many hypotheses were tried, and those that are missing placements."""
+    chosen = [number for number, instance in enumerate(derived.instances) if _telling(instance)][:_SEARCHED]
     found: list[Missing] = []
     tried = 0
-    for number in sizable[:_SEARCHED]:
+    for number in chosen:
         search = Search(derived.instances[number], derived.rules[number], (seed, number))
         found += search.missing()
         tried += search.tried
     return tried, found
+
+
+def _telling(instance: Instance) -> bool:
+    """Whether placements of the instance are right for a reason, and not by chance.
+
+    Sizes of 1 and 0 make many right, and so does an op whose results do not depend on its operands.
+    """
+    types = (*instance.operand_types, *instance.result_types)
+    if any(size < 2 for type_ in types for size in type_.shape):
+        return False
+    if not instance.operand_types:
+        return True
+    first, second = (results_of(instance, (turn,), 1) for turn in range(2))
+    return any(not np.array_equal(one, two) for one, two in zip(first, second, strict=True))
 
 
 def _fired(derived: Derived) -> tuple[str, ...]:

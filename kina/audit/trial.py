@@ -12,8 +12,8 @@ from kina.audit.draw import draw, draw_part
 from kina.audit.execute import Built, PerDevice, run, shards
 from kina.audit.instance import PLACE, Instance
 from kina.audit.meaning import meaning
-from kina.audit.placement import PortState
-from kina.frontend.ir import TensorType
+from kina.audit.placement import PortState, whole
+from kina.frontend.ir import Mesh, TensorType
 from kina.mlir.grid import Grid
 from kina.mlir.syntax import TensorType as LocalType
 from kina.plan.decisions import Pending
@@ -56,6 +56,12 @@ def attempt(built: Built, seed: Seed, variety: int) -> Trial:
     outputs = run(built, inputs.per_device)
     expected = meaning(built.instance, inputs.wholes)
     return Trial(inputs, outputs, expected, judge(built, built.placement.results, outputs, expected))
+
+
+def results_of(instance: Instance, seed: Seed, variety: int) -> tuple[Array, ...]:
+    """What the op gives for drawn operands."""
+    states = [whole(type_.rank) for type_ in instance.operand_types]
+    return meaning(instance, draw_inputs(instance, states, Grid(Mesh(())), seed, variety).wholes)
 
 
 def judge(
@@ -105,7 +111,10 @@ def draw_inputs(
             drawn = ()
         elif drawn:
             places = list(product(*(range(grid.sizes[axis]) for axis, _ in drawn)))
-            parts = {place: draw_part(rng, type_, domains[value], variety, sum(place)) for place in places}
+            parts = {
+                place: draw_part(rng, type_, domains[value], variety, sum(place), drawn[0][1])
+                for place in places
+            }
         else:
             parts = {(): draw(rng, type_, domains[value], variety)}
         found, whole = _held(grid, state, drawn, parts, type_)

@@ -66,7 +66,7 @@ def test_the_instances_show_every_clause_about_ops() -> None:
         ("dot_general", ["(i,j,k),(i,k,l)->(i,j,l)", "(i,j,k),(k,j,l)->(i,l)", "(i),(j)->(i,j)"]),
         (
             "convolution",
-            ["(i,j,_),(k,j,_)->(i,k,_)", "(i,j·_,_),(j·_,_,_)->(i,j·_,_)", "(_,_,_),(_,_,_)->(_,_,_)"],
+            ["(i,j,_),(k,j,_)->(i,k,_)", "(i,j·_,_),(j·_,_,_)->(i,j·_,_)", "(_,i,_),(_,i,_)->(_,_,_)"],
         ),
         ("iota", ["->(i,j)"]),
     ],
@@ -82,7 +82,7 @@ def test_einsums(kind: str, einsums: list[str]) -> None:
         ("multiply", (), ("lhs or rhs: sum", "lhs and rhs: prod")),
         ("select", (), ("on_true and on_false: any",)),
         ("broadcast_in_dim", ("j,k free",), ("operand: any",)),
-        ("exponential", (), ()),
+        ("exponential", (), ("x: max, min",)),
     ],
 )
 def test_roles_and_linearity(kind: str, factors: tuple[str, ...], linear: tuple[str, ...]) -> None:

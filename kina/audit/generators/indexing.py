@@ -126,7 +126,8 @@ def _scatter(maker: Maker) -> Instance:
     operand = maker.constant(dtype, lookup.shape, splat) if splat else maker.parameter(dtype, lookup.shape)
     places = lookup.domain.high + 1
     unique = len(lookup.index_map) == 1 and 1 < prod(lookup.indices) <= places
-    unique = unique and not lookup.index_batching and rng.random() < 0.5
+    unique = unique and lookup.roles[lookup.index_map[0]] == "gone" and not lookup.index_batching
+    unique = unique and rng.random() < 0.7
     domain = Domain("unique", 0, lookup.domain.high) if unique else lookup.domain
     indices = maker.parameter(rng.choice(("i32", "i64")), lookup.indices, domain)
     updates = maker.parameter(dtype, lookup.windows)
