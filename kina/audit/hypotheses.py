@@ -110,9 +110,8 @@ class Search:
     def _stands(self, built: Built, placement: Placement) -> bool:
         """Whether it is right for all draws."""
         tried = replace(built, placement=placement)
-        least = (
-            min(type_.elements for type_ in self.instance.result_types) if self.instance.result_types else 1
-        )
+        types = (*self.instance.operand_types, *self.instance.result_types)
+        least = min((type_.elements for type_ in types if type_.rank), default=1)
         draws = min(max(_DRAWS, -(-_ELEMENTS // max(least, 1))), _MOST_DRAWS)
         return all(attempt(tried, (*self.seed, 1 + number), number % 3).ok for number in range(draws))
 
