@@ -70,7 +70,8 @@ def _rule_files(folder: Path) -> list[str]:
 
 def _beside(program: str) -> list[str]:
     """The rule files in the folder `rules` next to a program; a rule base of its own is none of them."""
-    if program in ("", "<stdin>"):
+    if not Path(program).is_file():
+        # A text that has a name and no file has no folder.
         return []
     folder = Path(program).parent / "rules"
     try:

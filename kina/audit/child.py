@@ -15,14 +15,19 @@ from kina.audit.outcome import to_json
 from kina.diagnostics.concise import render_concise
 from kina.diagnostics.finding import ProgramError, SetupError
 from kina.rulebook.base import RuleBase
+from kina.rulebook.declared import with_added
 
 
 def main() -> None:
     """Answer requests until there are no more."""
-    bases: dict[str, RuleBase] = {}
+    bases: dict[tuple[str, ...], RuleBase] = {}
     for line in sys.stdin:
         request = json.loads(line)
-        base = bases.setdefault(request["rules"], RuleBase(Path(request["rules"])))
+        key = (request["rules"], *request["added"])
+        if key not in bases:
+            base = RuleBase(Path(request["rules"]))
+            bases[key] = with_added(base, request["added"]) if request["added"] else base
+        base = bases[key]
         sys.stdout.write(json.dumps(_answer(request, base)) + "\n")
         sys.stdout.flush()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import PurePath
+from collections.abc import Collection, Sequence
+from pathlib import Path, PurePath
 
-from kina.audit.generators import MAKERS, instances
+from kina.audit.generators import instances, makers
 from kina.audit.op_rule import derive
+from kina.datalog.rules import Rule
+from kina.datalog.syntax import Atom, Text
 from kina.diagnostics.finding import SetupError
 from kina.rulebook.base import RuleBase, clauses, rule_name
 from kina.rulebook.evaluate import op_cone
@@ -21,20 +23,44 @@ def chosen_ops(names: Sequence[str], base: RuleBase, solver: str = "auto") -> tu
     A name is an op, a rule, a rule file or `all`. Rules that are not about one op, such as those of the plan,
     are about all of them. SetupError if there is nothing of that name.
     """
+    known = makers(base.declared)
     found: set[str] = set()
     rules: set[str] = set()
     for name in names or ("all",):
         if name == "all":
-            found.update(MAKERS)
-        elif name in MAKERS:
+            found.update(known)
+        elif name in known:
             found.add(name)
+        elif (named := _named(name, base)) is not None:
+            found |= named
         else:
             rules |= _rules(name, base)
     if rules - _about_ops(base):
-        found.update(MAKERS)
+        found.update(known)
     elif rules:
         found |= _spoken_of(rules, base, solver)
-    return tuple(kind for kind in MAKERS if kind in found)
+    return tuple(kind for kind in known if kind in found)
+
+
+def _named(name: str, base: RuleBase) -> set[str] | None:
+    """The ops that an added file is about, None if it has clauses that do not say of which op they speak."""
+    added = {file.source for file in base.added if Path(file.real) == Path(name).resolve()}
+    ours = [rule for rule in base.rulebook.rules if rule.clause.span.source in added]
+    kinds = [_kind(rule, base.table) for rule in ours if rule.body]
+    if not kinds or None in kinds:
+        return None
+    return {kind for kind in kinds if kind}
+
+
+def _kind(rule: Rule, table: Collection[str]) -> str | None:
+    """The kind that a premise of a rule asks for, None if none does."""
+    for premise in rule.body:
+        match premise:
+            case Atom(relation="op_kind", arguments=(_, Text(value=kind))) if kind in table:
+                return kind
+            case _:
+                pass
+    return None
 
 
 def _rules(name: str, base: RuleBase) -> set[str]:
@@ -48,7 +74,7 @@ def _rules(name: str, base: RuleBase) -> set[str]:
         return found
     import difflib
 
-    known = [*MAKERS, *filter(None, every), *sorted(set(every.values()))]
+    known = [*makers(base.declared), *filter(None, every), *sorted(set(every.values()))]
     near = difflib.get_close_matches(name, known, n=3)
     raise SetupError(
         f"there is no op, no rule and no rule file `{name}`",
@@ -64,7 +90,10 @@ def _about_ops(base: RuleBase) -> set[str]:
 
 def _spoken_of(rules: set[str], base: RuleBase, solver: str) -> set[str]:
     """The ops of which one of the rules derives something."""
-    made = [(kind, instance) for kind in MAKERS for instance in instances(kind, 0, _FEW)]
+    ops = base.declared
+    made = [
+        (kind, instance) for kind in makers(ops) for instance in instances(kind, 0, _FEW, declarations=ops)
+    ]
     derived = derive([instance for _, instance in made], base.compiled, solver)
     known = base.rulebook.rules
     return {

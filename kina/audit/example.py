@@ -12,7 +12,6 @@ from kina.audit.outcome import Example, PortValue
 from kina.audit.placement import Placement
 from kina.audit.trial import Trial
 from kina.frontend.ir import Attribute
-from kina.frontend.ops import OPS
 from kina.mlir.grid import Grid
 from kina.run.shards import completed
 from kina.sim.dtypes import Array, is_float
@@ -72,7 +71,7 @@ def _where(
 
 def attributes(instance: Instance) -> tuple[tuple[str, str], ...]:
     """The attributes that say something: those that differ from their plain default."""
-    spec = OPS[instance.op.kind]
+    spec = instance.spec
     plain = {each.name: each.default for each in spec.attributes}
     return tuple(
         (name, _attribute(value))
@@ -87,7 +86,7 @@ def _attribute(value: Attribute) -> str:
 
 def port_names(instance: Instance) -> tuple[str, ...]:
     """The names of operands and results for people."""
-    given = OPS[instance.op.kind].operand_names
+    given = instance.spec.operand_names
     count, results = len(instance.op.operands), len(instance.op.results)
     operands = [
         given[position]

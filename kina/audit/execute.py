@@ -62,7 +62,7 @@ def build(instance: Instance, placement: Placement) -> Built:
         tuple(state.layout for state in placement.results),
     )
     layouts = tuple(state.layout for state in states)
-    decisions = Decisions(layouts, {}, {}, (plan,), (), (), (), 0, 0, "", "")
+    decisions = Decisions(layouts, {}, {}, (plan,), (), (), (), 0, 0, "", "", {0: instance.follows})
     try:
         text = emit(replace(program, mesh=placement.mesh), decisions)
         module = read_module(Source("audit.mlir", text))

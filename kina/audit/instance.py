@@ -6,10 +6,13 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kina.frontend.body import Declarations
 from kina.frontend.builder import Builder
 from kina.frontend.ir import Attribute, Mesh, Op, Program, TensorType, Value
 from kina.frontend.names import Names
+from kina.frontend.ops import OPS, OpSpec
 from kina.frontend.spec import check_ir
+from kina.plan.decisions import Localised
 from kina.source import Source, Span
 
 PLACE = Span(Source("audit", "(op)"), 0, 4)
@@ -42,12 +45,20 @@ GENERAL = Domain()
 class Instance:
     """A program of one op, and of the constants that it takes; its results are those of the op.
 
-    `domains` belong to the parameters, `labels` name dims of ports, operands first, for people.
+    `domains` belong to the parameters, `labels` name dims of ports, operands first, for people. `follows` are
+    the attributes that change with what is split, by the rules.
     """
 
     program: Program
     domains: tuple[Domain, ...]
     labels: tuple[tuple[str, ...], ...] = ()
+    follows: tuple[Localised, ...] = ()
+
+    @property
+    def spec(self) -> OpSpec:
+        """The row of the op table."""
+        declared = self.program.declared
+        return (OPS if declared is None else declared.table)[self.op.kind]
 
     @property
     def op(self) -> Op:
@@ -97,6 +108,7 @@ class Maker:
     rng: random.Random
     sizes: tuple[int, ...]
     builder: Builder = field(default_factory=lambda: Builder(name_for=Names().fresh))
+    declarations: Declarations | None = None
     parameters: list[int] = field(default_factory=list)
     domains: list[Domain] = field(default_factory=list)
 
@@ -138,6 +150,7 @@ class Maker:
             tuple(self.parameters),
             results,
             (),
+            declared=self.declarations,
         )
         check_ir(program)
         return Instance(program, tuple(self.domains), tuple(tuple(each) for each in labels))

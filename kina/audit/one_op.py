@@ -28,11 +28,12 @@ def audit_op(kind: str, base: RuleBase, seed: int = 0, solver: str = "auto") -> 
 
 
 def _audited(kind: str, base: RuleBase, seed: int, solver: str) -> OpReport:
-    derived = derive(list(instances(kind, seed, count(kind))), base.compiled, solver)
+    ops = base.declared
+    derived = derive(list(instances(kind, seed, count(kind), declarations=ops)), base.compiled, solver)
     tried = try_allowed(derived, (seed,))
 
     def small() -> Derived:
-        return derive(list(instances(kind, seed, 2 * count(kind), SMALL)), base.compiled, solver)
+        return derive(list(instances(kind, seed, 2 * count(kind), SMALL, ops)), base.compiled, solver)
 
     wrong = incorrect(derived, tried.faults, (seed,), small)
     searched, found = _search(derived, seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from kina.audit.instance import Instance
@@ -12,6 +12,8 @@ from kina.datalog.compiled import Compiled
 from kina.datalog.tables import Row
 from kina.facts.dump import operand_port, result_port
 from kina.frontend.ir import Mesh
+from kina.frontend.ops import OPS
+from kina.plan.decisions import Localised
 from kina.rulebook.evaluate import Evaluation, evaluate
 
 #: The relations that say what an op allows.
@@ -74,7 +76,28 @@ def derive(instances: Sequence[Instance], rules: Compiled, solver: str = "auto")
     ends = accumulate(len(instance.program.ops) for instance in instances)
     ops = tuple(end - 1 for end in ends)
     read = tuple(_op_rule(instance, op, evaluation) for instance, op in zip(instances, ops, strict=True))
-    return Derived(tuple(instances), read, ops, evaluation)
+    made = tuple(
+        replace(instance, follows=_follows(instance, op, evaluation))
+        for instance, op in zip(instances, ops, strict=True)
+    )
+    return Derived(made, read, ops, evaluation)
+
+
+def _follows(instance: Instance, op: int, evaluation: Evaluation) -> tuple[Localised, ...]:
+    """The attributes of a declared op that follow dims which it has."""
+    if instance.op.kind in OPS:
+        return ()
+    count = len(instance.op.operands)
+    types = (*instance.operand_types, *instance.result_types)
+    ports = {port: n for n, port in enumerate(port_names(instance, evaluation.facts.op_names[op]))}
+    found = []
+    for _, name, index, port, dim in sorted(evaluation.rows("attribute_follows", op)):
+        number = ports.get(str(port))
+        if number is None or not 0 <= int(dim) < types[number].rank:
+            continue
+        side, pos = ("operand", number) if number < count else ("result", number - count)
+        found.append(Localised(str(name), int(index), side, pos, int(dim)))
+    return tuple(found)
 
 
 def port_names(instance: Instance, name: str) -> tuple[str, ...]:

@@ -32,6 +32,8 @@ def audit_ops(
     The rules are read here first, so that what is wrong with them is said once: ProgramError, SetupError.
     """
     _ = base.rulebook
+    if not kinds:
+        return ()
     with _children(min(jobs, len(kinds))) as children:
         idle: SimpleQueue[_Child] = SimpleQueue()
         for child in children:
@@ -40,7 +42,8 @@ def audit_ops(
         def one(kind: str) -> OpReport:
             child = idle.get()
             try:
-                request = {"op": kind, "rules": str(base.folder), "seed": seed, "solver": solver}
+                rules = {"rules": str(base.folder), "added": [file.real for file in base.added]}
+                request = {"op": kind, "seed": seed, "solver": solver, **rules}
                 report = _read(child.ask(request))
             finally:
                 idle.put(child)

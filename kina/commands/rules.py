@@ -14,6 +14,7 @@ COMMANDS = {
     "lint": "kina.commands.rules_lint:lint",
     "audit": "kina.commands.rules_audit:audit",
     "diff": "kina.commands.rules_diff:diff",
+    "new": "kina.commands.rules_new:new",
     "path": "kina.commands.rules_path:path",
 }
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kina.commands.options import solver_option
-from kina.commands.rules_options import base_of, base_option, names_completion
+from kina.commands.options import rules_option, solver_option
+from kina.commands.rules_options import base_of, base_option, names_completion, outside
 from kina.commands.show import show_findings, style_for
 from kina.output import write_stdout
 from kina.progress import progress
@@ -27,6 +27,7 @@ Examples:
   kina rules audit dot_general
   kina rules audit layout.slice-pass
   kina rules audit rules/contraction.dl --seed 3
+  kina rules audit rotary.dl                       rules of your own, for the ops of rotary.kina
   kina rules audit all --base ../branch/rules      another rule base than kina's own
 
 \b
@@ -40,17 +41,25 @@ Exit codes: 0 every placement that the rules allow is right; 1 one is not, or a 
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of what is drawn.")
 @click.option("--jobs", type=click.IntRange(1), help="How many processes; one for each core by default.")
 @base_option
+@rules_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @solver_option
 def audit(
-    names: tuple[str, ...], seed: int, jobs: int | None, base: str | None, form: str, solver: str
+    names: tuple[str, ...],
+    seed: int,
+    jobs: int | None,
+    base: str | None,
+    rules: tuple[str, ...],
+    form: str,
+    solver: str,
 ) -> int:
     """Hold rules against what the ops compute: wrong placements, and missing ones."""
     from kina.audit.findings import findings
 
-    rules = base_of(base)
-    reports = _reports(names, rules, seed, solver, jobs or len(os.sched_getaffinity(0)))
-    found = findings(reports, rules)
+    files = outside([name for name in names if name.endswith(".dl")], base_of(base))
+    chosen = base_of(base, tuple(dict.fromkeys([*rules, *files])))
+    reports = _reports(names, chosen, seed, solver, jobs or len(os.sched_getaffinity(0)))
+    found = findings(reports, chosen)
     _show(reports, found, seed, form)
     return 1 if any(finding.severity == "error" for finding in found) else 0
 

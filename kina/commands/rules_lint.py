@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kina.commands.rules_options import base_of, base_option, file_completion, quick_solver_option
+from kina.commands.rules_options import base_of, base_option, file_completion, outside, quick_solver_option
 from kina.output import write_stdout
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def _findings(
     """The names of the files that were looked at, and what is wrong with them."""
     from kina.rulebook.lint import lint as find
 
-    own = {file.source.name.rpartition("/")[2] for file in base.files}
-    added = [name for name in files if not _is_own(name, own, base.folder)]
+    added = outside(files, base)
     if added:
         from kina.rulebook.declared import with_added
 
@@ -73,17 +72,6 @@ def _findings(
     chosen = _chosen(base, files, added) if files else None
     names = [file.source.name for file in (chosen or base.files)]
     return names, find(base, chosen, solver, _beside(base) if tests else None)
-
-
-def _is_own(name: str, own: Collection[str], folder: Path) -> bool:
-    """Whether a file is one of the rule base: by its name alone, unless there is such a file here, or in its
-    folder."""
-    path = Path(name)
-    if path.name not in own:
-        return False
-    if path.parent == Path() and not path.exists():
-        return True
-    return path.resolve().parent == folder.resolve()
 
 
 def _chosen(base: RuleBase, files: Sequence[str], added: Sequence[str]) -> list[RuleFile]:
@@ -119,7 +107,8 @@ def _show(names: Sequence[str], findings: Sequence[Finding], form: str, width: i
             if findings:
                 show_findings(findings, width=width)
             else:
-                write_stdout(f"{len(names)} rule files, nothing to say\n")
+                files = "1 rule file" if len(names) == 1 else f"{len(names)} rule files"
+                write_stdout(f"{files}, nothing to say\n")
         case "json":
             from kina.report.as_json import findings_json
             from kina.rulebook.as_json import render

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,6 +51,23 @@ def base_of(folder: str | None, added: tuple[str, ...] = ()) -> RuleBase:
     from kina.rulebook.declared import with_added
 
     return with_added(base, added)
+
+
+def outside(files: Sequence[str], base: RuleBase) -> list[str]:
+    """Those of the files that are none of the rule base, and so are added to it."""
+    own = {file.source.name.rpartition("/")[2] for file in base.files}
+    return [name for name in files if not _is_own(name, own, base.folder)]
+
+
+def _is_own(name: str, own: Collection[str], folder: Path) -> bool:
+    """Whether a file is one of the rule base: by its name alone, unless there is such a file here, or in its
+    folder."""
+    path = Path(name)
+    if path.name not in own:
+        return False
+    if path.parent == Path() and not path.exists():
+        return True
+    return path.resolve().parent == folder.resolve()
 
 
 def names_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

@@ -10,7 +10,7 @@ from kina.frontend.constants import drop_unused
 from kina.frontend.former import Former, Frame, Globals
 from kina.frontend.ir import Attribute, Mesh, Program, TensorType
 from kina.frontend.names import entry_scope
-from kina.frontend.ops import OPS, OpSpec
+from kina.frontend.ops import OPS, OpError, OpSpec
 
 _Key = tuple[str, tuple[TensorType, ...], tuple[tuple[str, Attribute], ...]]
 
@@ -76,7 +76,10 @@ class Declarations:
         }
         for value in (*operands, *positions.values()):
             former.add_parameter(value)
-        results = expand(former, declared, operands, attributes, positions, form.name.span)
+        try:
+            results = expand(former, declared, operands, attributes, positions, form.name.span)
+        except OpError as fault:
+            raise builder.located(fault, form.name.span) from None
         return drop_unused(
             Program(
                 mesh=Mesh(()),

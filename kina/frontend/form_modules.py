@@ -79,9 +79,15 @@ def library() -> dict[str, Definition]:
     return functions
 
 
+def taken_by(name: str) -> str:
+    """What of the language has a name, "" if nothing that keeps a program from defining it."""
+    if name in FORMS:
+        return "an op"
+    return "a form" if name in RESERVED or name in STATIC or name in GRADIENT_FORMS else ""
+
+
 def _taken(name: str, span: Span, files: Files) -> Iterator[Finding]:
-    if name in RESERVED or name in STATIC or name in FORMS or name in GRADIENT_FORMS:
-        kind = "an op" if name in FORMS else "a form"
+    if kind := taken_by(name):
         yield error("K030", f"`{name}` is {kind} of the language and cannot be defined", span)
     earlier = files.functions.get(name) or files.defines.get(name) or files.ops.get(name)
     if earlier is None:

@@ -27,7 +27,7 @@ def declare(form: OpForm, visible: Globals) -> Declared:
         return literal_at(visible, env, expr)
 
     function = Function(form.name, (), (), form.body, form.span)
-    return Declared(form, op_spec(form, value), Definition(function, False))
+    return Declared(form, op_spec(form, value), Definition(function, False), value)
 
 
 def literal_at(visible: Globals, env: Env, expr: Expr) -> Literal:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kina.diagnostics.finding import ProgramError, error
-from kina.frontend.ast import Function, OpForm
-from kina.frontend.builder import Arg, Builder
+from kina.frontend.ast import Expr, Function, OpForm
+from kina.frontend.builder import Arg, Builder, Literal
 from kina.frontend.form_annotations import Annotations
 from kina.frontend.ir import Value
 from kina.frontend.names import Names, Scope
@@ -41,6 +41,8 @@ class Declared:
     form: OpForm
     spec: OpSpec
     definition: Definition
+    #: the compile-time value of an expression of the declaration, where names stand for literals
+    evaluate: Callable[[dict[str, Arg], Expr], Literal] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

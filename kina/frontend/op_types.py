@@ -136,7 +136,7 @@ class _Reader:
         for name, form in self.form.attributes:
             self._check(kind, name, form, attributes[name.name], env)
         env |= literals(self.form, attributes)
-        return result_types(self.form, env, self.evaluate)
+        return types_of(self.form.results, env, self.evaluate)
 
     def _check(self, kind: str, name: Ref, form: AttributeForm, value: Attribute, env: Env) -> None:
         what = f"`{name.name}` of `{kind}`"
@@ -166,12 +166,12 @@ def literals(form: OpForm, attributes: Mapping[str, Attribute]) -> Env:
     }
 
 
-def result_types(form: OpForm, env: Env, evaluate: Evaluate) -> tuple[TensorType, ...]:
-    """The declared types of the results; ProgramError where a size is none."""
-    return tuple([_result_type(declared, env, evaluate) for declared in form.results])
+def types_of(forms: Sequence[TypeForm], env: Env, evaluate: Evaluate) -> tuple[TensorType, ...]:
+    """The types that forms declare, all their names being bound; ProgramError where a size is none."""
+    return tuple([_type_of(declared, env, evaluate) for declared in forms])
 
 
-def _result_type(declared: TypeForm, env: Env, evaluate: Evaluate) -> TensorType:
+def _type_of(declared: TypeForm, env: Env, evaluate: Evaluate) -> TensorType:
     dtype = declared.dtype.name
     if dtype not in DTYPE_BYTES:
         dtype = str(evaluate(env, declared.dtype))

@@ -33,6 +33,7 @@ OP_RELATIONS = (
     "linear_alone",
     "linear_together",
     "counted_once",
+    "attribute_follows",
 )
 #: What an attribute does, by the relation that says so.
 ATTRIBUTE_RELATIONS = {

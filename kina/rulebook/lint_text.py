@@ -13,7 +13,7 @@ from kina.source import Span
 
 #: Lines of a file, premises of a clause and columns of a relation that a reader keeps in mind.
 MOST_LINES, MOST_PREMISES, MOST_COLUMNS = 299, 8, 6
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\.[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_NAME = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*\.[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _RELATION = re.compile(r"_?[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _HEADER = re.compile(r"(?:[ \t]*(?:\.[^\n]*)?\n)*((?://(?!/)[^\n]*(?:\n|$))+)")
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 from kina.audit.generators import contraction, creation, elementwise, indexing, reduction, shaping
 from kina.audit.instance import Instance, Maker
 from kina.diagnostics.finding import ProgramError
+from kina.frontend.body import Declarations
+from kina.frontend.op_examples import draw_example
 
 Make = Callable[[Maker], Instance]
 
@@ -25,6 +28,7 @@ SMALL = ((2,), (2, 3), (1, 2), (2, 4))
 
 #: How many instances of a kind are enough, where it is more than USUAL.
 USUAL = 12
+_DECLARED = 24
 _MORE = {
     "convert": 60,
     "compare": 24,
@@ -46,14 +50,42 @@ _MORE = {
 
 def count(kind: str) -> int:
     """How many instances of a kind an audit looks at."""
-    return _MORE.get(kind, USUAL)
+    return _MORE.get(kind, USUAL if kind in MAKERS else _DECLARED)
+
+
+def makers(declarations: Declarations | None) -> Mapping[str, Make]:
+    """What makes instances of each kind, of those that are declared too."""
+    if declarations is None:
+        return MAKERS
+    declared = {kind: partial(_declared, declarations, kind) for kind in declarations.visible.ops}
+    return {**MAKERS, **declared}
+
+
+def _declared(declarations: Declarations, kind: str, maker: Maker) -> Instance:
+    """An instance of a declared op; ProgramError or OpError if what is drawn does not suit it."""
+    declared = declarations.visible.ops[kind]
+    maker.declarations, maker.builder.table = declarations, declarations.table
+    types, attributes = draw_example(declared, maker.rng, maker.sizes)
+    operands = [maker.parameter(type_.dtype, type_.shape) for type_ in types]
+    forms = (*(type_ for _, type_ in declared.form.operands), *declared.form.results)
+    labels = [[size.span.text for size in form.shape] for form in forms]
+    made = maker.instance(kind, operands, attributes, labels)
+    declarations.body(kind, types, made.op.attributes)
+    return made
 
 
 def instances(
-    kind: str, seed: int, number: int, palettes: Sequence[tuple[int, ...]] = PALETTES
+    kind: str,
+    seed: int,
+    number: int,
+    palettes: Sequence[tuple[int, ...]] = PALETTES,
+    declarations: Declarations | None = None,
 ) -> Iterator[Instance]:
-    """`number` instances of a kind; equal seeds give equal ones. What the op refuses is drawn again."""
-    make, made, turn = MAKERS[kind], 0, 0
+    """`number` instances of a kind; equal seeds give equal ones. What the op refuses is drawn again.
+
+    ProgramError if it refuses nearly everything.
+    """
+    make, made, turn = makers(declarations)[kind], 0, 0
     while made < number:
         rng = random.Random(f"{kind} {seed} {turn}")  # noqa: S311
         palette = palettes[turn % len(palettes)]
