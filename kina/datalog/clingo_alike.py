@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kina.datalog.compiled import Compiled, Table
-from kina.datalog.local import OP, PORT, VALUE
 
 Fact = tuple[str | int, ...]
 Facts = Mapping[str, Sequence[Fact]]
+
+#: The types of the columns that name a part of the program.
+OP, PORT, VALUE = "Op", "Port", "Value"
 
 #: The names of an op, its ports and their values, for each op of a group.
 Group = tuple[tuple[str, ...], ...]

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from kina.datalog.clingo_alike import OP, PORT, VALUE
 from kina.datalog.rules import Relation, Rule, Rulebook, dependencies
 from kina.datalog.syntax import Atom, Negation, Premise, Variable, aggregates
-
-#: The types of the columns that name a part of the program.
-OP, PORT, VALUE = "Op", "Port", "Value"
 
 
 def op_local(rulebook: Rulebook, own: Collection[str]) -> frozenset[str]:

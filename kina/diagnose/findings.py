@@ -13,7 +13,6 @@ from kina.diagnose.notes import notes
 from kina.diagnose.solved import Solved
 from kina.diagnose.warnings import warnings
 from kina.diagnostics.finding import Edit, Finding, Help, ProgramError
-from kina.mlir.local_op import misfits
 from kina.plan.decisions import Decisions
 from kina.source import Source
 
@@ -32,7 +31,11 @@ def findings(solved: Solved, decisions: Decisions, attempt: Attempt) -> tuple[Fi
     found = (*conflict_findings(solved.case, trial), *notes(solved.case, trial))
     if solved.has_conflict:
         return found
-    found = (*found, *misfits(solved.program, decisions))
+    declared = solved.program.declared
+    if declared is not None and declared.visible.ops:
+        from kina.mlir.local_op import misfits
+
+        found = (*found, *misfits(solved.program, decisions))
     needless_ones = needless(solved.case, decisions, lambda source: attempt(source).decisions())
     return (*found, *warnings(solved.case, decisions), *needless_ones)
 
