@@ -8,6 +8,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -74,7 +75,7 @@ def save(
     print(text, flush=True)
     RESULTS.mkdir(exist_ok=True)
     machine = machine_json()
-    out = json.dumps({"machine": machine, "rows": rows}, indent=1, default=_plain)
+    out = json.dumps({"machine": machine, "rows": [_plain(row) for row in rows]}, indent=1, allow_nan=False)
     (RESULTS / f"{name}.json").write_text(out + "\n", encoding="utf-8")
     shown = [f"![{title}]({name}-{title}.svg)" for title in pictures]
     for title, picture in pictures.items():
@@ -91,6 +92,11 @@ def _sentence(machine: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
+    """The value as JSON has it: a number that was not measured is null."""
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    raise TypeError(type(value).__name__)
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
