@@ -96,8 +96,8 @@ def table(rows: Sequence[Row]) -> str:
         blocks.append(_block(f"{layers} layers, processor seconds", here, _processor))
     meaning = "\n".join(f"- {name}: {said}" for name, said in ROWS.items())
     notes = (
-        "Seconds are the fastest (median, slowest) of all rounds. Processor seconds are the least: they say more "
-        "on a machine that others use."
+        "Seconds are the fastest (median, slowest) of all rounds. Processor seconds are the least: they say "
+        "more on a machine that others use."
     )
     return "\n\n".join([*blocks, notes, meaning]) + "\n"
 
