@@ -46,13 +46,15 @@ class Instance:
     """A program of one op, and of the constants that it takes; its results are those of the op.
 
     `domains` belong to the parameters, `labels` name dims of ports, operands first, for people. `follows` are
-    the attributes that change with what is split, by the rules.
+    the attributes that change with what is split, by the rules. What is right for an `odd` one is right by
+    chance.
     """
 
     program: Program
     domains: tuple[Domain, ...]
     labels: tuple[tuple[str, ...], ...] = ()
     follows: tuple[Localised, ...] = ()
+    odd: bool = False
 
     @property
     def spec(self) -> OpSpec:

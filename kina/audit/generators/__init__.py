@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
@@ -11,7 +12,9 @@ from kina.audit.generators import contraction, creation, elementwise, indexing, 
 from kina.audit.instance import Instance, Maker
 from kina.diagnostics.finding import ProgramError
 from kina.frontend.body import Declarations
+from kina.frontend.ir import DTYPE_BYTES
 from kina.frontend.op_examples import draw_example
+from kina.frontend.ops.core import FLOATS
 
 Make = Callable[[Maker], Instance]
 
@@ -71,7 +74,10 @@ def _declared(declarations: Declarations, kind: str, maker: Maker) -> Instance:
     labels = [[size.span.text for size in form.shape] for form in forms]
     made = maker.instance(kind, operands, attributes, labels)
     declarations.body(kind, types, made.op.attributes)
-    return made
+    # An op that is meant for floats does little with whole numbers, and nearly every placement is right.
+    open_dtypes = [type_.dtype.name not in DTYPE_BYTES for _, type_ in declared.form.operands]
+    odd = any(each and type_.dtype not in FLOATS for each, type_ in zip(open_dtypes, types, strict=True))
+    return replace(made, odd=odd)
 
 
 def instances(
