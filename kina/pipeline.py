@@ -150,7 +150,7 @@ def decide(program: Program, options: Options, clock: Clock | None = None) -> tu
         from kina.diagnose.findings import findings
 
         def attempt(changed: Source) -> Solved:
-            return solve_program(build(changed, options), options.solver)
+            return solve_program(build(changed, options), options.solver, decisions_only=True)
 
         found += findings(solved, decisions, attempt)
     return solved.program, replace(decisions, findings=found)

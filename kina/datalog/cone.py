@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,35 +29,57 @@ class Cone:
     """The tuples that a goal may rest on, as far as they are found, with their derivations.
 
     Tuples of the relations in `bounds` have no proof higher than that, and are looked into when it matters.
-    The others are numbered as they are found.
+    The others are numbered as they are found, nearest first; `cut` says whether some were left out.
     """
 
     goal: Goal
     bounds: Mapping[str, int]
-    depth: int = 0
-    frontier: list[Goal] = field(default_factory=list)
+    cut: bool = False
+    _edge: list[Goal] = field(default_factory=list)
     _numbers: dict[Goal, int] = field(default_factory=dict)
     _found: list[_Found] = field(default_factory=list)
+    _waiting: list[list[int]] = field(default_factory=list)
     _heights: dict[int, int] = field(default_factory=dict)
     _best: dict[int, Derivation] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.frontier.append(self.goal)
-        self._numbers[self.goal] = 0
+    def grow(
+        self, most: int, least: Mapping[str, int], derivations: Callable[[Goal], Iterable[Derivation]]
+    ) -> None:
+        """Find all that a proof of the goal of at most height `most` can consist of.
 
-    def add(self, node: Goal, derivation: Derivation) -> None:
+        A tuple some steps away from the goal is left out if the `least` height of its relation makes more.
+        """
+        self._number(self.goal)
+        depth = 0
+        while self._edge:
+            edge, self._edge = self._edge, []
+            for node in edge:
+                if depth + least[node[0]] > most:
+                    self.cut = True
+                    continue
+                for derivation in derivations(node):
+                    self._add(node, derivation)
+            depth += 1
+
+    def _number(self, node: Goal) -> int:
+        number = self._numbers.get(node)
+        if number is None:
+            number = self._numbers[node] = len(self._waiting)
+            self._waiting.append([])
+            self._edge.append(node)
+        return number
+
+    def _add(self, node: Goal, derivation: Derivation) -> None:
         deep: list[int] = []
         shallow: list[Goal] = []
         for premise in derivation.premises:
             if premise[0] in self.bounds:
                 shallow.append(premise)
                 continue
-            number = self._numbers.get(premise)
-            if number is None:
-                number = self._numbers[premise] = len(self._numbers)
-                self.frontier.append(premise)
+            number = self._number(premise)
             if number not in deep:
                 deep.append(number)
+                self._waiting[number].append(len(self._found))
         self._found.append(_Found(self._numbers[node], derivation, tuple(deep), tuple(shallow)))
 
     def settle(self, shallow_height: Callable[[Goal], int]) -> None:
@@ -65,11 +87,8 @@ class Cone:
         heights: dict[int, int] = {}
         best: dict[int, Derivation] = {}
         missing = [len(found.deep) for found in self._found]
-        waiting: list[list[int]] = [[] for _ in self._numbers]
         levels: dict[int, list[int]] = {}
         for number, found in enumerate(self._found):
-            for premise in found.deep:
-                waiting[premise].append(number)
             if not found.deep:
                 levels.setdefault(self._height_over(found, 0, shallow_height), []).append(number)
         while levels:
@@ -80,7 +99,7 @@ class Cone:
                     continue
                 heights[node] = height
                 best[node] = self._found[number].derivation
-                for after in waiting[node]:
+                for after in self._waiting[node]:
                     missing[after] -= 1
                     if not missing[after]:
                         above = self._height_over(self._found[after], height + 1, shallow_height)
@@ -111,6 +130,34 @@ class Cone:
         for node, number in self._numbers.items():
             if number in self._heights:
                 yield node, self._heights[number], self._best[number]
+
+
+def least_heights(rulebook: Rulebook) -> dict[str, int]:
+    """For each relation a height that no proof of a tuple of it is below."""
+    rules: dict[str, list[tuple[str, ...]]] = {name: [] for name in rulebook.relations}
+    for rule in rulebook.rules:
+        rules[rule.head.relation].append(tuple(p.relation for p in rule.body if isinstance(p, Atom)))
+    least: dict[str, int] = {}
+    for group in rulebook.strata:
+        waiting = set(group)
+        for name in group:
+            if rulebook.relations[name].is_input or not rules[name]:
+                least[name] = 0
+                waiting.discard(name)
+        while waiting:
+            known = {
+                name: min(1 + max((least[each] for each in body), default=0) for body in ready)
+                for name in waiting
+                if (ready := [body for body in rules[name] if all(each in least for each in body)])
+            }
+            if not known:
+                least.update(dict.fromkeys(waiting, 0))
+                break
+            height = min(known.values())
+            lowest = {name for name, value in known.items() if value == height}
+            least.update(dict.fromkeys(lowest, height))
+            waiting -= lowest
+    return least
 
 
 def shallow_bounds(rulebook: Rulebook) -> dict[str, int]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from kina.datalog.clingo_text import needed
-from kina.datalog.cone import Cone, Goal, shallow_bounds
+from kina.datalog.cone import Cone, Goal, least_heights, shallow_bounds
 from kina.datalog.joins import Stage, compile_body, instances, named_wildcards
 from kina.datalog.proof_steps import Derivation, write_steps
 from kina.datalog.rules import Rule, Rulebook
@@ -37,6 +37,10 @@ def prove(
     return Prover(rulebook, relations).prove(relation, columns)
 
 
+#: By how much a search looks for a higher proof at first; each time that it finds none, by twice as much.
+_SLACK = 4
+
+
 @dataclass(slots=True)
 class Prover:
     """Proves tuples over `relations`: the inputs and all of `proof_relations`. Indexes serve all proofs."""
@@ -46,11 +50,14 @@ class Prover:
     tables: Tables = field(init=False)
     _heads: dict[str, list[_Matcher]] = field(default_factory=dict)
     _bounds: Mapping[str, int] = field(init=False)
+    _least: Mapping[str, int] = field(init=False)
+    _derived: dict[Goal, tuple[Derivation, ...]] = field(default_factory=dict)
     _shallow: dict[Goal, tuple[int, Derivation]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tables = self.relations if isinstance(self.relations, Tables) else Tables(self.relations)
         self._bounds = shallow_bounds(self.rulebook)
+        self._least = least_heights(self.rulebook)
 
     def prove(self, relation: str, columns: Row) -> tuple[ProofStep, ...]:
         """A proof of least height: each tuple once, premises in the order of the clause.
@@ -71,28 +78,49 @@ class Prover:
                 queue += chosen[node].premises
         return write_steps(self.rulebook, self.tables, goal, chosen)
 
+    #: The same in a prover that has all tuples; `LayeredProver` leaves out how ops connect.
+    sketch = prove
+
+    def leaves(self, relation: str, columns: Row, passed: Callable[[str], bool]) -> frozenset[Goal]:
+        """The input facts that any proof of the tuple can rest on, by way of relations that are `passed`.
+
+        KeyError if the tuple is not derived.
+        """
+        goal = (relation, columns)
+        if not self.tables.has(*goal):
+            raise KeyError(f"{relation}{columns}")
+        seen, queue = {goal}, [goal]
+        with without_collection():
+            for node in queue:
+                for derivation in self._derivations_of(node):
+                    fresh = [each for each in derivation.premises if each not in seen and passed(each[0])]
+                    seen.update(fresh)
+                    queue += dict.fromkeys(fresh)
+        return frozenset(node for node in queue if self.rulebook.relations[node[0]].is_input)
+
     def height(self, relation: str, columns: Row) -> int:
         """The least height of a proof of the tuple. KeyError if it is not derived."""
         goal = (relation, columns)
-        found = self._search(goal).height(goal)
-        assert found is not None
-        return found
+        height = self._search(goal).height(goal)
+        assert height is not None
+        return height
 
     def _search(self, goal: Goal, bounds: Mapping[str, int] | None = None) -> Cone:
         if not self.tables.has(*goal):
             raise KeyError(f"{goal[0]}{goal[1]}")
-        cone = Cone(goal, self._bounds if bounds is None else bounds)
-        depth = 64
+        most, slack = self._least[goal[0]], _SLACK
         while True:
-            while cone.frontier and cone.depth < depth:
-                self._expand(cone)
+            cone = Cone(goal, self._bounds if bounds is None else bounds)
+            cone.grow(most, self._least, self._derivations_of)
             cone.settle(self._shallow_height)
             height = cone.height(goal)
-            if height is not None and (height <= cone.depth or not cone.frontier):
+            if height is not None and (height <= most or not cone.cut):
                 return cone
-            if not cone.frontier:
+            if not cone.cut:
                 raise KeyError(f"{goal[0]}{goal[1]}")
-            depth *= 4
+            most, slack = most + slack, 2 * slack
+            if height is not None:
+                most = min(most, height)
 
     def _shallow_height(self, node: Goal) -> int:
         return self._settled(node)[0]
@@ -104,23 +132,24 @@ class Prover:
             cone = self._search(node, {})
             settled = {each: (height, best) for each, height, best in cone.settled()}
             found = self._shallow[node] = settled[node]
-            if not cone.frontier:
+            if not cone.cut:
                 self._shallow.update(settled)
         return found
 
-    def _expand(self, cone: Cone) -> None:
-        """Finds the derivations of all tuples at the edge of the cone."""
-        edge, cone.frontier = cone.frontier, []
-        cone.depth += 1
-        for node in edge:
+    def _derivations_of(self, node: Goal) -> tuple[Derivation, ...]:
+        """Every instance of a rule that derives the tuple."""
+        found = self._derived.get(node)
+        if found is None:
             relation, row = node
             if self.rulebook.relations[relation].is_input:
-                cone.add(node, Derivation(None, (), ()))
-                continue
-            for matcher in self._matchers(relation):
-                if matcher.may_derive(row):
-                    for derivation in matcher.derivations(row):
-                        cone.add(node, derivation)
+                return (Derivation(None, (), ()),)
+            found = self._derived[node] = tuple(
+                derivation
+                for matcher in self._matchers(relation)
+                if matcher.may_derive(row)
+                for derivation in matcher.derivations(row)
+            )
+        return found
 
     def _matchers(self, relation: str) -> list[_Matcher]:
         found = self._heads.get(relation)

@@ -35,12 +35,18 @@ OUTPUTS = (
 
 @dataclass(frozen=True)
 class Case:
-    """One solved program. `prove` gives the proof of a tuple of any relation, leaves last."""
+    """One solved program.
+
+    `prove` gives the proof of a tuple of any relation, leaves last, and `outline` one that may leave out how
+    ops connect. `leaves` are the facts that any proof of the tuple can rest on, but by hidden relations.
+    """
 
     program: Program
     relations: Relations
     prove: Callable[[str, Fact], tuple[ProofStep, ...]] = field(repr=False)
     hidden: Callable[[str], bool] = field(repr=False)
+    outline: Callable[[str, Fact], tuple[ProofStep, ...]] | None = field(default=None, repr=False)
+    leaves: Callable[[str, Fact], frozenset[tuple[str, Fact]]] | None = field(default=None, repr=False)
 
     @cached_property
     def values(self) -> dict[str, Value]:
@@ -111,8 +117,22 @@ class Case:
         Tuples of hidden relations, which narrow rules and explain nothing, are left out with all that
         only they rest on.
         """
-        steps = [self.placed(step) for step in self.prove(relation, fact)]
+        return self._telling(self.prove(relation, fact))
+
+    def _telling(self, proof: Sequence[ProofStep]) -> tuple[ProofStep, ...]:
+        steps = [self.placed(step) for step in proof]
         return _renumbered(steps, 0, lambda step: step.id != 0 and self.hidden(step.relation))
+
+    def sketch(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
+        """The same, perhaps without the steps that say how ops connect."""
+        return self._telling((self.outline or self.prove)(relation, fact))
+
+    def supporters(self, relation: str, fact: Fact) -> tuple[Annotation, ...]:
+        """Every split by the user that some proof of a tuple rests on, in the order of the program."""
+        assert self.leaves is not None
+        rows = [row for name, row in self.leaves(relation, fact) if name == "given_sharded"]
+        found = {id(self._notes.get((str(row[0]), int(row[1]), str(row[2])))) for row in rows}
+        return tuple(note for note in self.program.annotations if id(note) in found)
 
     def placed(self, step: ProofStep) -> ProofStep:
         note = self.annotation(step) if not step.premises else None

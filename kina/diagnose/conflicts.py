@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kina.diagnose.case import Case, Fact, axis_words, command, plural
-from kina.diagnose.edits import annotated_form, sharded_text, with_priority
-from kina.diagnostics.finding import Edit, Finding, Help, Label
+from kina.diagnose.case import Case, Fact, axis_words, command, plural, subproof
+from kina.diagnostics.finding import Finding, Help, Label
 from kina.frontend.ir import Annotation, Value
+from kina.source import Span
 
 #: The number of a repeated layer in the name of a value.
-_LAYER = re.compile(r"\[\d+\]")
+LAYER = re.compile(r"\[\d+\]")
 
-#: Tries edits: the help if the check passes with them, and the bytes that the plan then moves.
-Trial = Callable[[str, tuple[Edit, ...]], tuple[Help, int]]
+#: Places that a note lists.
+_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two requests: the dim, its list, and the annotations that it comes from."""
+    """One of the two requests: the dim, its list, the annotations that it comes from, and the way from there.
+
+    `values` are the tensors on that way, by their names in facts.
+    """
 
     dim: int
     axes: tuple[str, ...]
     notes: tuple[Annotation, ...]
+    values: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,97 +61,43 @@ def conflicts(case: Case) -> tuple[Conflict, ...]:
         if fact[1] == fact[3] and str(fact[2]) > str(fact[4]):
             continue
         value = case.value(fact[0])
-        name = _LAYER.sub("[]", value.name)
+        name = LAYER.sub("[]", value.name)
         found.setdefault((value.span.start, value.span.file, name, *fact[1:]), fact)
     return tuple(_conflict(case, fact) for fact in found.values())
 
 
 def _conflict(case: Case, fact: Fact) -> Conflict:
     name, dim, word, other, rival = fact
+    steps = case.sketch("conflict", fact)
     sides = []
     for place, axes in ((dim, word), (other, rival)):
-        proof = case.proof("root_ask", (name, place, axes))
-        sides.append(Side(int(place), case.axis_list(axes), case.origins(proof)))
+        ask = next(s for s in steps if (s.relation, s.columns) == ("root_ask", (name, place, axes)))
+        proof = subproof(steps, ask.id)
+        values = frozenset(str(step.columns[0]) for step in proof if step.columns)
+        sides.append(Side(int(place), case.axis_list(axes), case.origins(proof), values))
     return Conflict(fact, case.value(name), *sides)
 
 
-def conflict_findings(case: Case, trial: Trial) -> tuple[Finding, ...]:
-    """One finding for each group of conflicts that one repair settles."""
-    groups: defaultdict[str, list[Conflict]] = defaultdict(list)
-    for conflict in conflicts(case):
-        groups[conflict.axis].append(conflict)
-    findings: list[Finding] = []
-    for group in groups.values():
-        findings.extend(_group_findings(case, group, trial))
-    return tuple(findings)
+def causes(found: Iterable[Conflict]) -> list[list[Conflict]]:
+    """The conflicts by what causes them: those over one axis that share an annotation are together."""
+    groups: list[list[Conflict]] = []
+    for conflict in found:
+        spans = {note.span for note in conflict.notes}
+        group, others = [conflict], []
+        for each in groups:
+            shared = any(note.span in spans for other in each for note in other.notes)
+            if shared and each[0].axis == conflict.axis:
+                group = [*each, *group]
+            else:
+                others.append(each)
+        groups = [*others, group]
+    return sorted(groups, key=lambda each: each[0].value.id)
 
 
-def _group_findings(case: Case, group: list[Conflict], trial: Trial) -> list[Finding]:
-    """Together if one repair settles all, otherwise apart by what would settle each."""
-    helps = repairs(case, group, trial)
-    if any(help_.verified for help_ in helps) or len(group) == 1:
-        return [_finding(case, group, helps)]
-    return [_finding(case, [conflict], repairs(case, [conflict], trial)) for conflict in group]
-
-
-def repairs(case: Case, group: Sequence[Conflict], trial: Trial) -> tuple[Help, ...]:
-    """What could settle the conflicts, what was tried and passed first, then by bytes."""
-    tried: dict[tuple[Edit, ...], tuple[int, Help]] = {}
-    for message, edits in _candidates(case, group):
-        if edits in tried:
-            continue
-        help_, cost = trial(message, edits)
-        tried[edits] = (cost, help_)
-    ranked = sorted(
-        tried.values(), key=lambda pair: (not pair[1].verified, pair[0] if pair[1].verified else 0)
-    )
-    passed = [help_ for _, help_ in ranked if help_.verified]
-    return tuple(passed or [help_ for _, help_ in ranked][:2])
-
-
-def _candidates(case: Case, group: Sequence[Conflict]) -> list[tuple[str, tuple[Edit, ...]]]:
-    mesh = case.program.mesh
-    found: list[tuple[str, tuple[Edit, ...]]] = []
-    if len(group) == 1:
-        conflict = group[0]
-        name = _result_words(case, conflict)
-        for side in (conflict.one, conflict.two):
-            edit = annotated_form(conflict.value.span, sharded_text(mesh, side.dim, side.axes))
-            found.append(
-                (f"say which layout {name} shall have: dim {side.dim} over {axis_words(side.axes)}", (edit,))
-            )
-    sides = [[conflict.one for conflict in group], [conflict.two for conflict in group]]
-    for side_of_each in sides:
-        notes = {note.span: note for side in side_of_each for note in side.notes}
-        rivals = [note for conflict in group for note in conflict.notes if note.span not in notes]
-        later = max((note.priority for note in rivals), default=0) + 1
-        edits = tuple(with_priority(note, later) for note in _ordered(notes.values()))
-        if edits and rivals:
-            found.append((_give_way(case, tuple(_ordered(notes.values()))), edits))
-    return found
-
-
-def _ordered(notes: Iterable[Annotation]) -> list[Annotation]:
-    return sorted(notes, key=lambda note: note.span.start)
-
-
-def _give_way(case: Case, notes: tuple[Annotation, ...]) -> str:
-    names = list(dict.fromkeys(f"`{case.short(case.program.values[note.value])}`" for note in notes))
-    if len(names) == 1:
-        return f"let {names[0]} give way: it is stored so, and moves at use"
-    return f"let {', '.join(names[:-1])} and {names[-1]} give way: they are stored so, and move at use"
-
-
-def _result_words(case: Case, conflict: Conflict) -> str:
-    return f"`{case.short(conflict.value)}`"
-
-
-def _finding(case: Case, group: Sequence[Conflict], helps: tuple[Help, ...]) -> Finding:
+def conflict_finding(case: Case, group: Sequence[Conflict], helps: tuple[Help, ...]) -> Finding:
+    """The finding for conflicts of one cause, told by the first of them."""
     first = group[0]
     proof = case.proof("conflict", first.fact)
-    labels = [
-        Label(note.span, f"asks for {_asked(side)}") for side in (first.one, first.two) for note in side.notes
-    ]
     return Finding(
         "K201",
         "error",
@@ -157,13 +106,26 @@ def _finding(case: Case, group: Sequence[Conflict], helps: tuple[Help, ...]) -> 
         "one axis can split one dim only"
         if first.one.dim != first.two.dim
         else "one list of axes for one dim",
-        labels=tuple(dict.fromkeys(labels)),
+        labels=tuple(_labels(case, group, helps)),
         notes=_notes(case, group),
         helps=helps,
         proof=proof,
         rule=proof[0].rule if proof else "",
         more=("`kina explain K201`", _question(first)),
     )
+
+
+def _labels(case: Case, group: Sequence[Conflict], helps: Sequence[Help]) -> Iterator[Label]:
+    """What each annotation asks for, those that only helps change last."""
+    labels: dict[Span, str] = {}
+    for conflict in group:
+        for side in (conflict.one, conflict.two):
+            for note in side.notes:
+                labels.setdefault(note.span, f"asks for {asked(side)}")
+    written = {note.span for note in case.program.annotations}
+    for edit in (edit for help_ in helps for edit in help_.edits if edit.span in written):
+        labels.setdefault(edit.span, "asks for the same as another")
+    return (Label(span, words) for span, words in labels.items())
 
 
 def _question(conflict: Conflict) -> str:
@@ -185,21 +147,56 @@ def message(case: Case, conflict: Conflict) -> str:
     return f"{words} is asked to split dim {conflict.one.dim} of {where} over {one} and over {two}"
 
 
-def _asked(side: Side) -> str:
+def asked(side: Side) -> str:
+    """What a side asks for: dim 1 over `model`."""
     return f"dim {side.dim} over {axis_words(side.axes)}"
 
 
 def _notes(case: Case, group: Sequence[Conflict]) -> tuple[str, ...]:
     notes: list[str] = []
+    home = group[0].value
     if len(group) > 1:
-        places = ", ".join(f"`{case.short(c.value)}` at {c.value.span}" for c in group[1:4])
-        more = ", …" if len(group) > 4 else ""
         verb = "asks" if len(group) == 2 else "ask"
-        notes.append(f"{plural(len(group) - 1, 'more place')} {verb} the same ({places}{more})")
-    roots = {conflict.value.id for conflict in group}
-    waiting = {case.value(fact[0]).id for fact in case.rows("contested_at")} - roots
+        places = _places(case, home, [conflict.value for conflict in group[1:]])
+        notes.append(f"{plural(len(group) - 1, 'more place')} {verb} the same ({places})")
+    waiting = _dependent(case, group)
     if waiting:
-        notes.append(
-            f"{plural(len(waiting), 'tensor')} {'waits' if len(waiting) == 1 else 'wait'} for the answer"
-        )
+        verb = "depends" if len(waiting) == 1 else "depend"
+        places = _places(case, home, waiting)
+        notes.append(f"{plural(len(waiting), 'more finding')} {verb} on this one ({places})")
     return tuple(notes)
+
+
+def _places(case: Case, home: Value, values: Sequence[Value]) -> str:
+    places = [f"`{case.short(value)}` at {_place(home, value)}" for value in values[:_LISTED]]
+    return ", ".join(places) + (", …" if len(values) > _LISTED else "")
+
+
+def _place(home: Value, value: Value) -> str:
+    span = value.span
+    return f"{span.line}:{span.column}" if span.file == home.span.file else str(span)
+
+
+def _dependent(case: Case, group: Sequence[Conflict]) -> list[Value]:
+    """The tensors that are contested only because those of the group are: they wait for the answer.
+
+    They are the contested ones that ops lead to from there by way of contested ones; of those at one place
+    the last one, which the form there stands for.
+    """
+    roots = {case.value(fact[0]).id for fact in case.rows("conflict")}
+    contested = {case.value(fact[0]).id for fact in case.rows("contested_at")}
+    near: dict[int, set[int]] = {}
+    for op in case.program.ops:
+        touched = contested.intersection((*op.operands, *op.results))
+        for value in touched:
+            near.setdefault(value, set()).update(touched)
+    reached = {conflict.value.id for conflict in group}
+    queue = list(reached)
+    while queue:
+        fresh = near.get(queue.pop(), set()) - reached
+        reached |= fresh
+        queue += fresh
+    values = case.program.values
+    taken = {values[root].span for root in roots}
+    places = {values[each].span: values[each] for each in sorted(reached) if values[each].span not in taken}
+    return sorted(places.values(), key=lambda value: value.id)

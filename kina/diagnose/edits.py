@@ -45,6 +45,11 @@ def with_axes(note: Annotation, axes: tuple[str, ...], mesh: Mesh) -> Edit:
     return Edit(note.span, sharded_text(mesh, note.dim, axes, note.priority))
 
 
+def with_dim(note: Annotation, dim: int) -> Edit:
+    """The edit that lets an annotation split another dim and leaves the rest of it as it is written."""
+    return Edit(note.span, re.sub(r"(\baxis\s*=\s*)\d+", rf"\g<1>{dim}", note.span.text, count=1))
+
+
 def annotated_form(span: Span, annotation: str) -> Edit:
     """The edit that puts an annotation on the expression at `span`."""
     return Edit(span, f"(@ {span.text} {annotation})")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kina.diagnose.case import Case, axis_words
-from kina.diagnose.conflicts import Trial
 from kina.diagnose.edits import with_axes
+from kina.diagnose.repairs import Trial
 from kina.diagnostics.finding import Finding, Help, Label
 from kina.facts.reshape import common_factors
 from kina.frontend.ir import Op
@@ -147,7 +147,10 @@ def _stopped_by_annotation(case: Case, trial: Trial) -> Iterator[Finding]:
             if n.value == value.id and n.kind == "sharded" and n.dim == int(dim)
         )
         own = axis_words(both[len(axes) :])
-        help_, _ = trial("let both split it", (with_axes(note, both, case.program.mesh),))
+        edits = (with_axes(note, both, case.program.mesh),)
+        found = trial(edits)
+        message = f"let both split it; {found.plan}" if found.passed else "let both split it"
+        help_ = Help(message, edits if found.passed else (), verified=found.passed)
         yield Finding(
             "K310",
             "note",

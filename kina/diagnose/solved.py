@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +18,7 @@ from kina.diagnostics.finding import ProofStep
 from kina.facts import load as load_module
 from kina.facts.alike import alike_ops
 from kina.facts.dump import Facts, dump
-from kina.facts.entry import level_names
+from kina.facts.entry import layouts_only, level_names
 from kina.frontend.ir import Program, declared
 from kina.paths import rules_path
 from kina.plan.decisions import Decisions
@@ -26,19 +26,27 @@ from kina.plan.decisions import Decisions
 if TYPE_CHECKING:
     from kina.datalog.proofs import Prover
     from kina.datalog.rules import Rulebook
+    from kina.diagnose.layered import Derive, LayeredProver
 
 Stage = Callable[[str], AbstractContextManager[None]]
+
+#: Relations whose tuples are errors.
+ERRORS: tuple[str, ...] = ("conflict", "demand_unmet", "role_clash", "dim_misplaced")
+
+#: Relations whose tuples rest on no plan.
+LAYOUT_GOALS = ("conflict", "uses_differ", "root_ask")
 
 
 @dataclass(frozen=True)
 class Solved:
-    """A program, its facts, the rules, and the relations that every check reads."""
+    """A program, its facts, the rules, Kina's `own` or others, and the relations that every check reads."""
 
     program: Program
     facts: Facts
     rules: Compiled
     solution: Solution
     solver: str
+    own: bool = True
 
     @property
     def rulebook(self) -> Rulebook:
@@ -48,10 +56,7 @@ class Solved:
     @property
     def has_conflict(self) -> bool:
         """Whether something that is an error was derived."""
-        return any(
-            self.solution.relations[name]
-            for name in ("conflict", "demand_unmet", "role_clash", "dim_misplaced")
-        )
+        return any(self.solution.relations[name] for name in ERRORS)
 
     def decisions(self) -> Decisions:
         return load_module.load(
@@ -60,7 +65,16 @@ class Solved:
 
     @cached_property
     def case(self) -> Case:
-        return Case(self.program, self.solution.relations, self.prove, self._hidden)
+        return Case(
+            self.program,
+            self.solution.relations,
+            self.prove,
+            self._hidden,
+            lambda relation, fact: self._prover_of(relation).sketch(relation, fact),
+            lambda relation, fact: self._prover_of(relation).leaves(
+                relation, fact, lambda name: not self._hidden(name)
+            ),
+        )
 
     def _hidden(self, relation: str) -> bool:
         """Whether a relation explains nothing; negations and comparisons are no relations."""
@@ -70,20 +84,56 @@ class Solved:
     @cached_property
     def _prover(self) -> Prover:
         """Everything that was derived: a second run, made only when a proof is asked for."""
+        derived = [name for name, table in self.rules.tables.items() if not table.is_input]
+        return self._proving(self.rules, derived)
+
+    @cached_property
+    def _layouts(self) -> Prover | LayeredProver:
+        """What layouts and conflicts rest on: a second run without the plan."""
+        from kina.datalog.proofs import proof_relations
+        from kina.diagnose.layered import LAYERED_OPS, LayeredProver, facts_for, outline
+
+        rules = compiled_rules(layouts_only(self.facts.entry), self.program.rules)
+        if len(self.program.ops) <= LAYERED_OPS:
+            needed = frozenset[str]().union(*(proof_relations(rules.rulebook, goal) for goal in LAYOUT_GOALS))
+            return self._proving(rules, [name for name in needed if not rules.tables[name].is_input])
+        plan = outline(rules.rulebook, LAYOUT_GOALS)
+        facts = replace(self.facts, relations=facts_for(plan, self.facts, with_derived=True))
+        found = solve(self.solver, rules, facts.relations, plan.outputs)
+        relations = {**self._given(rules), **found.relations}
+        derive = deriving(self.solver, self.program.rules)
+        return LayeredProver(rules.rulebook, plan, facts, relations, derive)
+
+    def _proving(self, rules: Compiled, derived: Collection[str]) -> Prover:
         from kina.datalog.proofs import Prover
 
-        derived = [name for name, table in self.rules.tables.items() if not table.is_input]
-        everything = solve(self.solver, self.rules, self.facts.relations, derived)
-        given = {table.name: self.facts.relations.get(table.name, []) for table in self.rules.inputs}
-        return Prover(self.rules.rulebook, {**given, **everything.relations})
+        found = solve(self.solver, rules, self.facts.relations, derived)
+        return Prover(rules.rulebook, {**self._given(rules), **found.relations})
+
+    def _given(self, rules: Compiled) -> dict[str, Sequence[Fact]]:
+        return {table.name: self.facts.relations.get(table.name, []) for table in rules.inputs}
 
     def prove(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
         """The proof of a tuple of any relation, of least height. KeyError if it was not derived."""
-        return self._prover.prove(relation, fact)
+        return self._prover_of(relation).prove(relation, fact)
+
+    def _prover_of(self, relation: str) -> Prover | LayeredProver:
+        return self._layouts if self.own and relation in LAYOUT_GOALS else self._prover
 
 
 def _no_stage(_: str) -> AbstractContextManager[None]:
     return nullcontext()
+
+
+def deriving(solver: str, added: tuple[AddedFile, ...]) -> Derive:
+    """The solver as a function from the text of an entry file, facts and relations."""
+
+    def derive(
+        entry: str, facts: Mapping[str, Sequence[Fact]], outputs: Collection[str]
+    ) -> Mapping[str, Sequence[Fact]]:
+        return solve(solver, compiled_rules(entry, added), facts, outputs).relations
+
+    return derive
 
 
 def rules_of(entry: str, added: tuple[AddedFile, ...] = ()) -> Rulebook:
@@ -101,8 +151,11 @@ def solve_program(
     solver: str,
     stage: Stage = _no_stage,
     rules_for: Callable[[str, tuple[AddedFile, ...]], Compiled] = compiled_rules,
+    decisions_only: bool = False,
 ) -> Solved:
     """Run the rules on a program: those that `rules_for` gives for an entry file and those added.
+
+    With `decisions_only` what is derived is its plan, and what is an error.
 
     Raises ProgramError if a rule file is at fault, SetupError if the engine is.
     """
@@ -111,18 +164,23 @@ def solve_program(
     with stage("rules"):
         rules = rules_for(facts.entry, program.rules)
     with stage("solve"):
-        levels = level_names(facts.priorities, facts.derived)
-        outputs = (
-            *load_module.OUTPUTS,
-            *case_module.OUTPUTS,
-            *(f"{level}.contested" for level in levels),
-            *(["granted"] if len(facts.priorities) > 1 else []),
-            *(load_module.DECLARED_OUTPUTS if declared(program) else ()),
-            *fact_outputs(len(program.ops)),
-        )
+        outputs = _outputs(program, facts, decisions_only)
         given = {table.name: facts.relations.get(table.name, []) for table in rules.inputs}
         known = [name for name in outputs if name in rules.tables]
         found = solve(solver, rules, given, known, alike=lambda: alike_ops(program, facts.value_names))
         # Another rule base than Kina's own may lack a relation, which is empty then.
         solution = replace(found, relations={**{name: [] for name in outputs}, **found.relations})
-    return Solved(program, facts, rules, solution, solver)
+    return Solved(program, facts, rules, solution, solver, rules_for is compiled_rules)
+
+
+def _outputs(program: Program, facts: Facts, decisions_only: bool) -> tuple[str, ...]:
+    """The relations that a check reads."""
+    outputs = (*load_module.OUTPUTS, *ERRORS)
+    if len(facts.priorities) > 1:
+        outputs += ("granted",)
+    if declared(program):
+        outputs += load_module.DECLARED_OUTPUTS
+    if decisions_only:
+        return outputs
+    contested = tuple(f"{level}.contested" for level in level_names(facts.priorities, facts.derived))
+    return (*outputs, *case_module.OUTPUTS, *contested, *fact_outputs(len(program.ops)))

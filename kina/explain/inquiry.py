@@ -11,10 +11,10 @@ from kina.datalog.engine import solve
 from kina.datalog.proofs import Prover, proof_relations
 from kina.datalog.rules import Rulebook
 from kina.diagnose.case import Case, Fact
-from kina.diagnose.solved import compiled_rules, rules_of
-from kina.explain.layered import LayeredProver, facts_for, outline
+from kina.diagnose.layered import LayeredProver, facts_for, outline
+from kina.diagnose.solved import compiled_rules, deriving, rules_of
 from kina.facts.dump import Facts, dump
-from kina.facts.entry import layouts_only, level_names
+from kina.facts.entry import layouts_only, level_names, steps_everywhere
 from kina.facts.names import encode
 from kina.frontend.ir import Program, Value
 
@@ -74,13 +74,18 @@ class Inquiry:
         return self.case.axis_list(row[2])[-1] == axis
 
 
-def inquire(program: Program, solver: str, wanted: Iterable[str], stage: Stage) -> Inquiry:
+def inquire(
+    program: Program, solver: str, wanted: Iterable[str], stage: Stage, everywhere: bool = False
+) -> Inquiry:
     """Run the rules for the relations `wanted` and all that proofs of their tuples rest on.
 
+    With `everywhere` steps between dims are derived out of reach of annotations too.
     Raises ProgramError if a rule file is at fault, SetupError if the engine is.
     """
     with stage("dump"):
         facts = dump(program)
+        if everywhere:
+            facts = replace(facts, entry=steps_everywhere(facts.entry))
     return inquire_facts(program, facts, solver, wanted, stage)
 
 
@@ -114,12 +119,12 @@ def inquire_layered(program: Program, value: Value, solver: str, stage: Stage) -
         goal = "granted" if derived else f"{last}.accepted"
     with stage("rules"):
         rules = compiled_rules(layouts_only(facts.entry, gradients=derived), program.rules)
-        plan = outline(rules.rulebook, goal)
+        plan = outline(rules.rulebook, (goal,))
         facts = replace(facts, relations=facts_for(plan, facts, with_derived=derived))
     with stage("solve"):
         solution = solve(solver, rules, facts.relations, plan.outputs)
     relations = _with_given(rules.rulebook, facts, solution.relations)
-    prover = LayeredProver(rules.rulebook, plan, facts, relations, solver)
+    prover = LayeredProver(rules.rulebook, plan, facts, relations, deriving(solver, program.rules))
     engine = (solution.solver, solution.version)
     return Inquiry(program, facts, rules.rulebook, relations, engine, prover, goal)
 

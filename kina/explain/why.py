@@ -8,14 +8,12 @@ from itertools import takewhile
 from typing import Protocol
 
 from kina.diagnose.case import axis_words, command
+from kina.diagnose.layered import LAYERED_OPS
 from kina.explain.answer import Answer, Evidence
 from kina.explain.inquiry import Inquiry, inquire, inquire_layered
 from kina.explain.names import Target
 from kina.facts.names import encode
 from kina.frontend.ir import Program, Value
-
-#: Ops of a program from which on a proof is made in two runs.
-LAYERED_OPS = 2000
 
 
 class Stages(Protocol):

@@ -30,7 +30,7 @@ def why_not(
     outputs = [*OUTPUTS]
     if stored_may_differ(program, target.value):
         outputs += ["stored", "left_pending", "rebuilt"]
-    inquiry = inquire(program, solver, outputs, stage)
+    inquiry = inquire(program, solver, outputs, stage, everywhere=True)
     with stage("prove"):
         answers = tuple(_answers(inquiry, target))
     return inquiry, answers

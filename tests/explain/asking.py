@@ -20,7 +20,7 @@ def quiet(_: str) -> AbstractContextManager[None]:
 
 
 def asked(program: Program, solver: str = "auto") -> Inquiry:
-    return inquire(program, solver, OUTPUTS, quiet)
+    return inquire(program, solver, OUTPUTS, quiet, everywhere=True)
 
 
 def absent(inquiry: Inquiry) -> list[Question]:

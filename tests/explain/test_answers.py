@@ -7,6 +7,7 @@ import pytest
 from kina.datalog.proof_steps import check_step
 from kina.datalog.proofs import Prover
 from kina.datalog.tables import Tables
+from kina.diagnose.layered import LAYERED_OPS
 from kina.diagnostics.finding import SetupError
 from kina.diagnostics.style import Style
 from kina.explain.answer import Answer
@@ -14,7 +15,7 @@ from kina.explain.collective import why_collective
 from kina.explain.inquiry import inquire, inquire_layered
 from kina.explain.names import find_target
 from kina.explain.render import render_answers
-from kina.explain.why import LAYERED_OPS, why
+from kina.explain.why import why
 from kina.explain.why_not import why_not
 from kina.facts.names import encode
 from kina.frontend.ir import Program

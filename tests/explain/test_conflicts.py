@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from kina import cli
 from kina.diagnose.edits import apply_edits
 from kina.pipeline import Options, check
 from kina.source import Source
@@ -40,16 +45,81 @@ CONFLICTS = {
 }
 
 
-@pytest.mark.parametrize("text", CONFLICTS.values(), ids=CONFLICTS.keys())
-def test_the_first_help_repairs_it(text: str) -> None:
-    source = Source("case.kina", text)
-    findings = check(source, Options()).findings
-    errors = [finding for finding in findings if finding.severity == "error"]
-    assert [finding.code for finding in errors] == ["K201"]
-    (conflict,) = errors
-    first = conflict.helps[0]
-    assert first.verified
-    assert len({label.span for label in conflict.labels}) == 2
-    assert len([step for step in conflict.proof if step.given_at is not None]) >= 2
-    repaired = check(apply_edits(source, first.edits), Options())
-    assert repaired.ok, [finding.message for finding in repaired.findings]
+#: More than one annotation asks for the same, or more than one tensor is asked for two things.
+ENTANGLED = {
+    "queries, keys and values on heads, the residual on the sequence": X
+    + "(defn f ((x (tensor f32 [8 32 64]) @sharded(axis=1))\n"
+    "         (wq (tensor f32 [64 4 16]) @sharded(axis=1))\n"
+    "         (wk (tensor f32 [64 4 16]) @sharded(axis=1))\n"
+    "         (wv (tensor f32 [64 4 16]) @sharded(axis=1)))\n"
+    '  (values (einsum "bsd,dhe->bshe" x wq) (einsum "bsd,dhe->bshe" x wk) (einsum "bsd,dhe->bshe" x wv)))',
+    "the sum of what two annotations ask for": X
+    + f"(defn f ((a {T} @sharded(axis=0)) (b {T} @sharded(axis=0))\n"
+    f"         (c {T} @sharded(axis=1)) (d {T} @sharded(axis=1)))\n"
+    "  (multiply (add a b) (add c d)))",
+    "an annotation inside": X
+    + f"(defn f ((a {T} @sharded(axis=0)) (b {T}))\n  (add a (@ (exp b) @sharded(axis=1))))",
+}
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Path:
+    return tmp_path / "case.kina"
+
+
+@pytest.mark.parametrize(
+    "text", [*CONFLICTS.values(), *ENTANGLED.values()], ids=[*CONFLICTS.keys(), *ENTANGLED.keys()]
+)
+def test_the_first_help_repairs_it(text: str, case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case.write_text(text, encoding="utf-8")
+    assert cli.run(["check", str(case), "--format", "json"]) == 1
+    (conflict,) = [each for each in findings(capsys) if each["severity"] == "error"]
+    assert conflict["code"] == "K201"
+    assert conflict["helps"][0]["verified"]
+    annotated = {(label["line"], label["column"]) for label in conflict["labels"]}
+    given = {(at["line"], at["column"]) for step in conflict["proof"] if (at := step["given_at"])}
+    assert len(given) >= 2
+    assert given <= annotated
+    assert cli.run(["check", str(case), "--fix", "1", "--format", "json"]) == 0
+    assert [each["code"] for each in findings(capsys) if each["severity"] == "error"] == []
+
+
+def findings(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """Those of the report that was printed last; before it may stand which help was applied."""
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out.splitlines()[-1])["findings"]
+    return found
+
+
+TWO_CAUSES = (
+    XY + f"(defn f ((a {T} @sharded(axis=0, mesh=x)) (b {T} @sharded(axis=1, mesh=x))\n"
+    f"         (c {T} @sharded(axis=0, mesh=y)) (d {T} @sharded(axis=1, mesh=y)))\n"
+    "  (values (add a b) (add c d)))"
+)
+
+
+def test_each_cause_is_a_finding_and_their_first_helps_repair_all() -> None:
+    source = Source("case.kina", TWO_CAUSES)
+    one, two = check(source, Options()).findings
+    assert {one.code, two.code} == {"K201"}
+    assert "together with the first help of the other conflict" in one.helps[0].message
+    edits = (*one.helps[0].edits, *two.helps[0].edits)
+    assert check(apply_edits(source, edits), Options()).ok
+    assert not check(apply_edits(source, one.helps[0].edits), Options()).ok
+
+
+def test_all_that_ask_for_the_same_give_way_together() -> None:
+    source = Source("case.kina", ENTANGLED["the sum of what two annotations ask for"])
+    (finding,) = check(source, Options()).findings
+    assert any("`a` and `b` give way to `c` and `d`" in help_.message for help_ in finding.helps)
+    assert len(finding.labels) == 4
+
+
+def test_what_depends_on_a_conflict_is_counted_by_place() -> None:
+    text = X + f"(defn f ((a {T} @sharded(axis=0)) (b {T} @sharded(axis=1)))\n  (gelu (exp (add a b))))"
+    (finding,) = check(Source("case.kina", text), Options()).findings
+    assert finding.notes == ("2 more findings depend on this one (`exp` at 3:9, `gelu` at 3:3)",)
+
+
+def test_a_layer_that_is_repeated_is_named_once() -> None:
+    (finding,) = check(Source("case.kina", CONFLICTS["the same in each of many layers"]), Options()).findings
+    assert any("`layer[…].w`" in help_.message for help_ in finding.helps)

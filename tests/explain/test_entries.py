@@ -6,8 +6,8 @@ import pytest
 
 from kina.datalog.proofs import proof_relations
 from kina.datalog.rules import Rule, Rulebook
+from kina.diagnose.layered import BOUNDARY
 from kina.diagnose.solved import rules_of
-from kina.explain.layered import BOUNDARY
 from kina.facts.entry import entry_text, layouts_only, ops_only
 
 ENTRY = entry_text((0, 2), True, ["mine.dl"])

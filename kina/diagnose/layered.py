@@ -7,16 +7,14 @@ derives those steps from the facts of the ops that the proof passes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kina.datalog.engine import solve
 from kina.datalog.proofs import Prover, proof_relations, without_collection
 from kina.datalog.rules import Rule, Rulebook
 from kina.datalog.syntax import Atom, Negation
 from kina.diagnose.case import Fact
-from kina.diagnose.solved import compiled_rules
 from kina.diagnose.steps import STEP_RELATIONS
 from kina.diagnostics.finding import ProofStep
 from kina.facts.dump import Facts
@@ -24,6 +22,12 @@ from kina.facts.entry import ops_only
 
 #: Relations whose tuples say how ops connect.
 BOUNDARY = frozenset(STEP_RELATIONS)
+
+#: Ops of a program from which on a proof is made in two runs.
+LAYERED_OPS = 2000
+
+#: Runs the rules of an entry file on facts: the tuples of the relations that are asked for.
+Derive = Callable[[str, Mapping[str, Sequence[Fact]], Collection[str]], Mapping[str, Sequence[Fact]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +39,12 @@ class Outline:
     outputs: tuple[str, ...]
 
 
-def outline(rulebook: Rulebook, goal: str) -> Outline:
-    """The relations that a proof about `goal` needs above the boundary."""
+def outline(rulebook: Rulebook, goals: Iterable[str]) -> Outline:
+    """The relations that proofs about `goals` need above the boundary."""
     rules: dict[str, list[Rule]] = {}
     for rule in rulebook.rules:
         rules.setdefault(rule.head.relation, []).append(rule)
-    wanted, negated = _above(rules, goal)
+    wanted, negated = _above(rules, goals)
     relations = {
         name: replace(relation, is_input=relation.is_input or name in BOUNDARY)
         for name, relation in rulebook.relations.items()
@@ -48,7 +52,8 @@ def outline(rulebook: Rulebook, goal: str) -> Outline:
     kept = tuple(rule for rule in rulebook.rules if rule.head.relation not in BOUNDARY)
     coarse = replace(rulebook, relations=relations, rules=kept)
     outputs = sorted(name for name in wanted | negated if not rulebook.relations[name].is_input)
-    inputs = frozenset(name for name in proof_relations(rulebook, goal) if rulebook.relations[name].is_input)
+    needed = frozenset[str]().union(*(proof_relations(rulebook, name) for name in (*outputs, *BOUNDARY)))
+    inputs = frozenset(name for name in needed if rulebook.relations[name].is_input)
     return Outline(coarse, inputs, tuple(outputs))
 
 
@@ -64,10 +69,10 @@ def facts_for(plan: Outline, facts: Facts, with_derived: bool) -> dict[str, list
     return {name: [row for row in rows if row[0] not in gone] for name, rows in needed.items()}
 
 
-def _above(rules: Mapping[str, Sequence[Rule]], goal: str) -> tuple[set[str], set[str]]:
+def _above(rules: Mapping[str, Sequence[Rule]], goals: Iterable[str]) -> tuple[set[str], set[str]]:
     """The relations that positive premises lead to, down to the boundary, and those that are negated."""
-    wanted, negated = {goal}, set()
-    queue = [goal]
+    queue = [*goals]
+    wanted, negated = {*queue}, set[str]()
     while queue:
         name = queue.pop()
         for rule in rules.get(name, ()) if name not in BOUNDARY else ():
@@ -82,13 +87,13 @@ def _above(rules: Mapping[str, Sequence[Rule]], goal: str) -> tuple[set[str], se
 
 @dataclass(frozen=True)
 class LayeredProver:
-    """Proves tuples of the relation that an outline was made for."""
+    """Proves tuples of the relations that an outline was made for."""
 
     rulebook: Rulebook
     outline: Outline
     facts: Facts
     relations: Mapping[str, Sequence[Fact]]
-    solver: str
+    derive: Derive
 
     @cached_property
     def _coarse(self) -> Prover:
@@ -97,12 +102,20 @@ class LayeredProver:
     def prove(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
         """A proof of the tuple, of least height where steps between dims count as given. KeyError if none."""
         with without_collection():
-            steps = self._coarse.prove(relation, fact)
+            steps = self.sketch(relation, fact)
             open_ = [(step.relation, step.columns) for step in steps if step.relation in BOUNDARY]
             if not open_:
                 return steps
             prover = self._connections(steps)
             return _joined(steps, {goal: prover.prove(*goal) for goal in open_})
+
+    def sketch(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
+        """The same without what the steps between dims rest on: by the first run alone."""
+        return self._coarse.prove(relation, fact)
+
+    def leaves(self, relation: str, fact: Fact, passed: Callable[[str], bool]) -> frozenset[tuple[str, Fact]]:
+        """The input facts that any proof of the tuple can rest on, and the steps between dims."""
+        return self._coarse.leaves(relation, fact, passed)
 
     def _connections(self, steps: Sequence[ProofStep]) -> Prover:
         """Derives how the ops connect that touch what the boundary steps of a proof speak of."""
@@ -116,8 +129,7 @@ class LayeredProver:
         }
         needed = set().union(*(proof_relations(self.rulebook, name) for name in BOUNDARY))
         derived = sorted(name for name in needed if not self.rulebook.relations[name].is_input)
-        rules = compiled_rules(ops_only(self.facts.entry), self.rulebook.added)
-        return Prover(self.rulebook, {**near, **solve(self.solver, rules, near, derived).relations})
+        return Prover(self.rulebook, {**near, **self.derive(ops_only(self.facts.entry), near, derived)})
 
 
 def _near(

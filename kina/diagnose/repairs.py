@@ -1,0 +1,235 @@
+"""Repairs of conflicts: edits that are made, checked, and offered if they settle what they are for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kina.diagnose.case import Case, Fact, axis_words, plural
+from kina.diagnose.conflicts import LAYER, Conflict, Side, asked, causes, conflict_finding, conflicts
+from kina.diagnose.edits import annotated_form, sharded_text, with_dim, with_priority
+from kina.diagnose.steps import STEP_RELATIONS, Place, steps
+from kina.diagnostics.finding import Edit, Finding, Help
+from kina.frontend.ir import Annotation
+from kina.plan.decisions import Decisions
+from kina.source import Span
+
+#: Helps of one finding, and collectives that a help names one by one.
+_MOST_HELPS, _NAMED = 5, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a check with edits came to: whether it passed, the conflicts that it found, its plan and bytes.
+
+    `conflicts` is None if the program does not stand with the edits for another reason.
+    """
+
+    passed: bool
+    conflicts: frozenset[Fact] | None = None
+    plan: str = ""
+    bytes: int = 0
+
+
+#: Makes edits and checks the program.
+Trial = Callable[[tuple[Edit, ...]], Tried]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Edits that may settle conflicts. `moves` says whether something is stored otherwise then."""
+
+    message: str
+    edits: tuple[Edit, ...]
+    moves: bool = False
+
+
+def conflict_findings(case: Case, trial: Trial) -> Iterator[Finding]:
+    """One finding for each cause; for each conflict of it, if no repair settles them together."""
+    groups = causes(conflicts(case))
+    firsts = [_first(case, group, trial) for group in groups] if len(groups) > 1 else []
+    for number, group in enumerate(groups):
+        others = [each for index, each in enumerate(firsts) if index != number]
+        beside = tuple(each.edits for each in others if each is not None)
+        helps = repairs(case, group, trial, beside)
+        if helps or len(group) == 1:
+            yield conflict_finding(case, group, helps or (_advice(case, group),))
+            continue
+        for conflict in group:
+            helps = repairs(case, [conflict], trial, beside)
+            yield conflict_finding(case, [conflict], helps or (_advice(case, [conflict]),))
+
+
+def _first(case: Case, group: Sequence[Conflict], trial: Trial) -> Candidate | None:
+    """A repair of the group: after it there are no conflicts but those of other groups."""
+    own = {conflict.fact for conflict in group}
+    others = frozenset(case.rows("conflict")) - own - {_turned(fact) for fact in own}
+    for candidate in _candidates(case, group):
+        found = trial(candidate.edits)
+        if found.passed or (found.conflicts is not None and found.conflicts <= others):
+            return candidate
+    return None
+
+
+def _turned(fact: Fact) -> Fact:
+    name, dim, list_, other, rival = fact
+    return (name, other, rival, dim, list_)
+
+
+def repairs(
+    case: Case, group: Sequence[Conflict], trial: Trial, beside: tuple[tuple[Edit, ...], ...] = ()
+) -> tuple[Help, ...]:
+    """What settles the conflicts, together with the edits `beside` that settle others.
+
+    First what stores all as before, then by bytes.
+    """
+    tried: dict[tuple[Edit, ...], tuple[tuple[bool, int], Help] | None] = {}
+
+    def try_all(candidates: Iterable[Candidate]) -> None:
+        for candidate in candidates:
+            if candidate.edits not in tried:
+                found = trial(tuple(dict.fromkeys(sum(beside, candidate.edits))))
+                rank = (candidate.moves, found.bytes)
+                help_ = _help(candidate, found, len(beside))
+                tried[candidate.edits] = (rank, help_) if found.passed else None
+
+    try_all(_candidates(case, group))
+    if not all(tried.values()):
+        # more annotations than those of a shortest proof may ask for the same
+        try_all(_all_giving_way(case, [_supported(case, conflict) for conflict in group]))
+    ranked = sorted((each for each in tried.values() if each is not None), key=lambda pair: pair[0])
+    return tuple(help_ for _, help_ in ranked[:_MOST_HELPS])
+
+
+def _help(candidate: Candidate, found: Tried, others: int) -> Help:
+    if not others:
+        return Help(f"{candidate.message}; {found.plan}", candidate.edits, verified=True)
+    which = "the other conflict" if others == 1 else "each other conflict"
+    return Help(f"{candidate.message}; checked together with the first help of {which}", candidate.edits)
+
+
+def _advice(case: Case, group: Sequence[Conflict]) -> Help:
+    """What is said where no repair that was tried settles it."""
+    names = _names(case, [note for conflict in group for note in conflict.notes])
+    return Help(f"rank what {names} ask for: those with a later `priority=` give way")
+
+
+def _candidates(case: Case, group: Sequence[Conflict]) -> Iterator[Candidate]:
+    if len(group) == 1:
+        yield from _on_result(case, group[0])
+    yield from _all_giving_way(case, group)
+    if len(group) == 1:
+        yield from _moved(case, group[0].one, group[0].two, group[0])
+        yield from _moved(case, group[0].two, group[0].one, group[0])
+
+
+def _all_giving_way(case: Case, group: Sequence[Conflict]) -> Iterator[Candidate]:
+    parties = _parties(group)
+    for own, rivals in (parties, parties[::-1]):
+        if own and rivals:
+            yield _giving_way(case, own, rivals)
+
+
+def _on_result(case: Case, conflict: Conflict) -> Iterator[Candidate]:
+    """An annotation on the tensor, where its form is what the op makes and nothing else comes after it."""
+    value = conflict.value
+    inside = {operand for op in case.program.ops if op.span == value.span for operand in op.operands}
+    if value.id in inside or value.id in case.program.parameters:
+        return
+    for side in (conflict.one, conflict.two):
+        edit = annotated_form(value.span, sharded_text(case.program.mesh, side.dim, side.axes))
+        yield Candidate(f"say which layout `{case.short(value)}` shall have: {asked(side)}", (edit,))
+
+
+def _parties(group: Sequence[Conflict]) -> tuple[list[Annotation], list[Annotation]]:
+    """The annotations of the two parties: a side goes with those that it shares an annotation with."""
+    one: dict[Span, Annotation] = {}
+    two: dict[Span, Annotation] = {}
+    for conflict in group:
+        first = {note.span: note for note in conflict.one.notes}
+        second = {note.span: note for note in conflict.two.notes}
+        if first.keys() & two.keys() or second.keys() & one.keys():
+            first, second = second, first
+        one.update(first)
+        two.update(second)
+    return _ordered(one.values()), _ordered(two.values())
+
+
+def _supported(case: Case, conflict: Conflict) -> Conflict:
+    """The conflict with all annotations that each side can come from."""
+    name = conflict.fact[0]
+    sides = []
+    for place, side in zip((1, 3), (conflict.one, conflict.two), strict=True):
+        fact = (name, conflict.fact[place], conflict.fact[place + 1])
+        sides.append(Side(side.dim, side.axes, case.supporters("root_ask", fact), side.values))
+    return Conflict(conflict.fact, conflict.value, *sides)
+
+
+def _ordered(notes: Iterable[Annotation]) -> list[Annotation]:
+    return sorted(notes, key=lambda note: note.span.start)
+
+
+def _giving_way(case: Case, own: Sequence[Annotation], rivals: Sequence[Annotation]) -> Candidate:
+    """A later priority for one party."""
+    later = max(note.priority for note in rivals) + 1
+    edits = tuple(with_priority(note, later) for note in own)
+    return Candidate(f"let {_names(case, own)} give way to {_names(case, rivals)}", edits)
+
+
+def _names(case: Case, notes: Iterable[Annotation]) -> str:
+    names = list(dict.fromkeys(f"`{_name(case, note)}`" for note in notes))
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _name(case: Case, note: Annotation) -> str:
+    """The tensor of an annotation; where it stands for one in each of many layers, `layer[…].w`."""
+    name = case.short(case.program.values[note.value])
+    alike = sum(each.span == note.span for each in case.program.annotations)
+    return LAYER.sub("[…]", name) if alike > 1 else name
+
+
+def _moved(case: Case, side: Side, rival: Side, conflict: Conflict) -> Iterator[Candidate]:
+    """The only annotation of a side, put on the dim that becomes the one which the other side asks for."""
+    if len(side.notes) != 1 or not all(case.relations.get(name) is not None for name in STEP_RELATIONS):
+        return
+    note = side.notes[0]
+    dim = _counterpart(case, conflict, side, rival.dim, note)
+    if dim is None or dim == note.dim:
+        return
+    name = case.short(case.program.values[note.value])
+    words = f"split `{name}` on dim {dim} over {axis_words(note.axes)}, not on dim {note.dim}"
+    yield Candidate(words, (with_dim(note, dim),), moves=True)
+
+
+def _counterpart(case: Case, conflict: Conflict, side: Side, dim: int, note: Annotation) -> int | None:
+    """The dim of the annotated tensor that becomes `dim` of the contested one on the way of a side."""
+    names = {case.value(name).id: name for name in side.values if name in case.values}
+    sources: dict[Place, list[Place]] = {}
+    for way in steps(case.rows):
+        if way.kind == "same" and way.source[0] in side.values:
+            sources.setdefault(way.target, []).append(way.source)
+    queue: list[Place] = [(str(conflict.fact[0]), dim)]
+    seen = set(queue)
+    for place in queue:
+        if place[0] == names.get(note.value):
+            return place[1]
+        fresh = [each for each in sources.get(place, ()) if each not in seen]
+        seen.update(fresh)
+        queue += fresh
+    return None
+
+
+def plan_words(case: Case, decisions: Decisions) -> str:
+    """What a plan moves, in words: `k` then moves by all_gather, 324 bytes."""
+    moves = [
+        f"`{case.short(case.program.values[each.value])}` {'then moves ' if not number else ''}by {each.kind}"
+        for number, each in enumerate(decisions.collectives[: _NAMED + 1])
+    ]
+    if not moves:
+        return "the plan then has no collective"
+    if len(moves) <= _NAMED:
+        return f"{' and '.join(moves)}, {plural(decisions.cost_bytes, 'byte')}"
+    counts = Counter(collective.kind for collective in decisions.collectives)
+    words = " + ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    return f"the plan then has {words}, {plural(decisions.cost_bytes, 'byte')}"
