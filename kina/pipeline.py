@@ -137,6 +137,7 @@ def decide(program: Program, options: Options, clock: Clock | None = None) -> tu
     from kina.diagnose.solved import solve_program
 
     solved = solve_program(program, options.solver, clock.stage)
+    solved.check_rules()
     found: tuple[Finding, ...] = ()
     if options.on_conflict == "cost" and solved.has_conflict:
         with clock.stage("settle"):

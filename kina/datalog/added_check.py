@@ -25,21 +25,18 @@ from kina.source import Source, Span
 SAID = "sharding.dl"
 
 
+def check_directives(added: Sequence[Source], files: Iterable[RuleFile]) -> tuple[Finding, ...]:
+    """A finding (K832) for each input that an added file makes."""
+    return tuple(_directives(frozenset(added), files))
+
+
 def check_added(
-    added: Sequence[Source],
-    files: Iterable[RuleFile],
-    relations: Mapping[str, Relation],
-    rules: Iterable[Rule],
+    added: Sequence[Source], relations: Mapping[str, Relation], rules: Iterable[Rule]
 ) -> tuple[Finding, ...]:
-    """Every fault of added files (K830 names, K831 what they derive, K832 what is not theirs to say)."""
+    """Every fault of added clauses (K830 names, K831 what they derive, K832 what is not theirs to say)."""
     found: dict[tuple[str, int], Finding] = {}
     own = frozenset(added)
-    checks = (
-        *_directives(own, files),
-        *_names(own, rules),
-        *_heads(own, relations, rules),
-        *_codes(own, rules),
-    )
+    checks = (*_names(own, rules), *_heads(own, relations, rules), *_codes(own, rules))
     for finding in checks:
         assert finding.primary is not None
         found.setdefault((finding.primary.file, finding.primary.start), finding)

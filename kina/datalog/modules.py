@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kina.datalog.added import AddedFile
-from kina.datalog.added_check import check_added, check_ends
+from kina.datalog.added_check import check_added, check_directives, check_ends
 from kina.datalog.check import check
 from kina.datalog.flatten import flatten
 from kina.datalog.grammar import parse
@@ -57,13 +57,13 @@ def _load(
     loader = _Loader(tuple(search) if folder is None else (folder, *search), tuple(added))
     loader.add(source, folder, path)
     types, relations, rules = flatten(tuple(loader.files))
-    findings = check(types, relations, rules)
-    if added and not findings:
-        findings = check_added([file.source for file in added], loader.files, relations, rules)
+    own = [file.source for file in added]
+    findings = check_directives(own, loader.files) or check(types, relations, rules)
+    findings = findings or check_added(own, relations, rules)
     if findings:
         raise ProgramError(*findings)
     strata = stratify(relations, rules)
-    if added and (endless := check_ends([file.source for file in added], rules, strata)):
+    if endless := check_ends(own, rules, strata):
         raise ProgramError(*endless)
     return Rulebook(
         entry=source,

@@ -9,7 +9,6 @@ from kina.diagnose.edits import with_axes
 from kina.diagnose.repairs import Trial
 from kina.diagnostics.finding import Finding, Help, Label
 from kina.facts.reshape import common_factors
-from kina.frontend.ir import Op
 
 
 def notes(case: Case, trial: Trial) -> Iterator[Finding]:
@@ -24,8 +23,6 @@ def notes(case: Case, trial: Trial) -> Iterator[Finding]:
 
 def _all(case: Case, trial: Trial) -> Iterator[Finding]:
     yield from _unmet(case)
-    yield from _clashes(case)
-    yield from _misplaced_dims(case)
     yield from _unruled(case)
     yield from _uses_differ(case)
     yield from _stopped_by_annotation(case, trial)
@@ -51,41 +48,6 @@ def _unmet(case: Case) -> Iterator[Finding]:
             proof=case.proof("demand_unmet", fact),
             rule="pending.nonlinear-use",
             more=("`kina explain K320`",),
-        )
-
-
-def _clashes(case: Case) -> Iterator[Finding]:
-    for fact in case.rows("role_clash"):
-        op = _op_of(case, fact[0])
-        of = f"the rules of {case.op_words(op)}" if op is not None else f"the rules of `{fact[0]}`"
-        yield Finding(
-            "K901",
-            "error",
-            f"{of} contradict each other on dim {fact[2]} at `{fact[1]}`",
-            op.span if op is not None else case.program.span,
-            proof=case.proof("role_clash", fact),
-            rule="sanity.role-clash",
-        )
-
-
-def _op_of(case: Case, name: str | int) -> Op | None:
-    """The op of a fact; None if a rule made its name up."""
-    value = case.values.get(str(name))
-    return None if value is None else case.producers.get(value.id)
-
-
-def _misplaced_dims(case: Case) -> Iterator[Finding]:
-    for fact in case.rows("dim_misplaced"):
-        op = _op_of(case, fact[0])
-        of = case.op_words(op) if op is not None else f"`{fact[0]}`, which is no op of the program,"
-        yield Finding(
-            "K903",
-            "error",
-            f"a rule of {of} speaks of dim {fact[2]} at `{fact[1]}`, and there is none",
-            op.span if op is not None else case.program.span,
-            proof=case.proof("dim_misplaced", fact),
-            rule="sanity.misplaced-factor",
-            more=("`kina explain K903`",),
         )
 
 

@@ -14,7 +14,7 @@ from kina.datalog.engine import Solution, solve
 from kina.diagnose import case as case_module
 from kina.diagnose.case import Case, Fact
 from kina.diagnose.needless import fact_outputs
-from kina.diagnostics.finding import ProofStep
+from kina.diagnostics.finding import ProgramError, ProofStep
 from kina.facts import load as load_module
 from kina.facts.alike import alike_ops
 from kina.facts.dump import Facts, dump
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from kina.datalog.rules import Rulebook
     from kina.diagnose.layered import Derive, LayeredProver
 
+#: What is derived where rules contradict each other, or speak of what is not there.
+RULE_FAULTS = ("role_clash", "dim_misplaced")
+
 Stage = Callable[[str], AbstractContextManager[None]]
 
 #: Relations whose tuples are errors.
-ERRORS: tuple[str, ...] = ("conflict", "demand_unmet", "role_clash", "dim_misplaced")
+ERRORS: tuple[str, ...] = ("conflict", "demand_unmet", *RULE_FAULTS)
 
 #: Relations whose tuples rest on no plan.
 LAYOUT_GOALS = ("conflict", "uses_differ", "root_ask")
@@ -58,7 +61,16 @@ class Solved:
         """Whether something that is an error was derived."""
         return any(self.solution.relations[name] for name in ERRORS)
 
+    def check_rules(self) -> None:
+        """ProgramError (K901, K903) if rules contradict each other: then nothing was decided."""
+        if any(self.solution.relations[name] for name in RULE_FAULTS):
+            from kina.diagnose.rule_faults import rule_faults
+
+            raise ProgramError(*rule_faults(self.case))
+
     def decisions(self) -> Decisions:
+        """What was decided. ProgramError as `check_rules`."""
+        self.check_rules()
         return load_module.load(
             self.program, self.solution.relations, (self.solution.solver, self.solution.version)
         )
