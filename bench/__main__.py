@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import collectives, conflicts, order, propagation, startup, steps
+from bench import chain, collectives, conflicts, order, propagation, startup, steps
 
 TABLES: dict[str, Callable[[Sequence[str]], None]] = {
     "startup": startup.main,
@@ -14,6 +14,7 @@ TABLES: dict[str, Callable[[Sequence[str]], None]] = {
     "steps": steps.main,
     "order": order.main,
     "conflicts": conflicts.main,
+    "chain": chain.main,
 }
 #: Options of a run of all tables in a quarter of an hour, and in three minutes, on two cores.
 WHOLE: dict[str, str] = {"startup": "--small"}
@@ -22,6 +23,7 @@ QUICK: dict[str, str] = {
     "propagation": "--layers 1,12 --rounds 1",
     "collectives": "--layers 1",
     "steps": "--model small --layers 2 --rounds 3 --schemes tensor",
+    "chain": "--layers 24 --rounds 1",
     "order": "--schemes fsdp_flat,two_inputs --most 1",
 }
 
