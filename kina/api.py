@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -88,11 +88,13 @@ def check(
     on_conflict: str = "error",
     solver: str = "auto",
     strict: bool = False,
+    rules: Sequence[str | os.PathLike[str]] = (),
 ) -> Check:
     """The decisions about a program; its mistakes are findings of the result, and none is raised.
 
     A string that holds a bracket or a line break is the program itself; any other one, and every `Path`,
-    names a file. `mesh` replaces sizes of mesh axes; the other options are those of `kina check`.
+    names a file. `mesh` replaces sizes of mesh axes, `rules` names rule files to add; the other options are
+    those of `kina check`.
     Raises SetupError if the file cannot be read, and for an option that does not fit.
     """
     from kina.pipeline import Options, check, check_file
@@ -104,7 +106,8 @@ def check(
     ):
         if value not in known:
             raise SetupError(f"there is no {name} `{value}`", f"there are {', '.join(known)}")
-    options = Options(solver, _sizes(mesh), entry, on_conflict, strict)
+    added = tuple([os.fspath(each) for each in rules])
+    options = Options(solver, _sizes(mesh), entry, on_conflict, strict, added)
     if isinstance(path_or_text, str) and any(mark in path_or_text for mark in "(\n"):
         text = path_or_text.replace("\r\n", "\n").replace("\r", "\n")
         return Check(check(Source(TEXT, text), options), solver)

@@ -15,6 +15,7 @@ import pytest
 import kina
 from tests import readme
 from tests.command import ROOT, kina_command
+from tests.declared_ops import ROTARY
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not here")
 
@@ -61,6 +62,16 @@ def test_nothing_is_raised_for_programs(text: str) -> None:
         result.compile()
     with pytest.raises(kina.ProgramError):
         result.layout("a")
+
+
+def test_rule_files_can_be_added(tmp_path: Path) -> None:
+    added = ROTARY.write(tmp_path)
+    text = '(import "rotary.kina")\n(mesh (x 2))\n(defn f ((a (tensor f32 [2 4 1 4]) @sharded(axis=1)))'
+    text += "(rotary a))"
+    program = tmp_path / "f.kina"
+    program.write_text(text)
+    assert kina.check(program, rules=[added]).layout("rotary") == ((), ("x",), (), ())
+    assert [each.code for each in kina.check(program).findings] == ["K902"]
 
 
 def test_what_is_no_program_is_said(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def _incorrect(op: str, each: Incorrect, places: dict[str, Clause]) -> Finding:
         labels=tuple(Label(span, "and this") for span in spans[1:]),
         notes=(each.why, *(_example(op, each.example) if each.example else ())),
         rule=each.rules[0] if each.rules else "",
-        more=(f"kina rules audit {op}",),
+        more=("kina explain K820",),
     )
 
 

@@ -75,7 +75,11 @@ class Search:
             except UnbuildableError:
                 continue
             yield from self._explained(built, before)
-        built = build(self.instance, plain)
+        try:
+            built = build(self.instance, plain)
+        except UnbuildableError:
+            # What is allowed has no form on the devices either, and that is reported as wrong.
+            return
         # Three devices allow no more pending parts than two do; some odd ones come out right by their number.
         for before in _pending(self.instance, mesh) if mesh.devices == 2 else ():
             if not self._includes_right(before, plain.results):

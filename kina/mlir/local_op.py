@@ -104,6 +104,9 @@ class _Localiser:
         followed: dict[tuple[str, int], int] = {}
         for each in self.decisions.localised.get(self.op.id, ()):
             axes, size = self._shard(each)
+            if not axes:
+                # A dim that is whole begins at 0 on every device.
+                size = 0
             if each.name in self.program.declared.positions(self.op.kind):
                 if offsets.setdefault(each.name, (axes, size)) != (axes, size) or each.index:
                     self._wrong(each.name, "which follows two dims that are split otherwise")

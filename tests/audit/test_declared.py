@@ -9,6 +9,7 @@ import pytest
 from kina import cli
 from kina.audit.choose import chosen_ops
 from kina.audit.generators import instances
+from kina.audit.one_op import audit_op
 from kina.audit.op_rule import Derived, derive
 from kina.audit.wrong import try_allowed
 from kina.rulebook.base import RuleBase, own_rules
@@ -63,6 +64,15 @@ def test_wrong_rules_are_found(name: str, tmp_path: Path) -> None:
         text = text.replace("dim_whole(op, port, 3) :-", "dim_whole(op, port, 9) :-")
     assert text != sample.rules
     assert faults(tmp_path, Sample(sample.name, sample.kina, text)) > 0
+
+
+def test_a_position_that_follows_two_dims_is_wrong_where_they_are_split(tmp_path: Path) -> None:
+    both = ROTARY.rules.replace(
+        '"start", 0, port, 1) :-', '"start", 0, port, dim) :- factor(op, port, dim, dim),'
+    )
+    base = base_with(tmp_path, Sample("rotary", ROTARY.kina, both))
+    report = audit_op("rotary", base, 0, "clingo")
+    assert any("follows two dims" in each.why for each in report.incorrect)
 
 
 def test_instances_are_the_same_for_one_seed(tmp_path: Path) -> None:
