@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from kina.diagnostics.finding import Finding, ProgramError
+from kina.diagnostics.finding import Finding, Help, ProgramError
 
 if TYPE_CHECKING:
     from kina.diagnose.solved import Solved
@@ -102,7 +102,7 @@ def check(source: Source, options: Options, watch: Watch = _unwatched) -> Result
             program, decisions = decide(program, options, clock)
             findings = decisions.findings
     except ProgramError as problem:
-        findings = problem.findings
+        findings = _with_tried_helps(problem.findings, options)
     from kina.diagnose.allow import allow_sources, apply_allows
 
     findings = apply_allows(findings, allow_sources(source, program))
@@ -150,11 +150,27 @@ def decide(program: Program, options: Options, clock: Clock | None = None) -> tu
     with clock.stage("explain"):
         from kina.diagnose.findings import findings
 
-        def attempt(changed: Source) -> Solved:
-            return solve_program(build(changed, options), options.solver, decisions_only=True)
-
-        found += findings(solved, decisions, attempt)
+        found += findings(solved, decisions, lambda changed: _attempt(changed, options))
     return solved.program, replace(decisions, findings=found)
+
+
+def _attempt(changed: Source, options: Options) -> Solved:
+    """What the rules say of a changed source, as far as its plan and its errors need it."""
+    from kina.diagnose.solved import solve_program
+
+    return solve_program(build(changed, options), options.solver, decisions_only=True)
+
+
+def _with_tried_helps(found: Sequence[Finding], options: Options) -> tuple[Finding, ...]:
+    """Findings that stopped a check; edits that they propose are tried if there is one error: others stay."""
+    if len(found) > 1 or not any(help_.proposed for each in found for help_ in each.helps):
+        return tuple(found)
+    from kina.diagnose.findings import tried_help
+
+    def tried(help_: Help) -> Help:
+        return tried_help(help_, lambda changed: _attempt(changed, options))
+
+    return tuple(replace(each, helps=tuple(map(tried, each.helps))) for each in found)
 
 
 def fact_files(source: Source, options: Options) -> dict[str, str]:

@@ -16,6 +16,9 @@ from kina.frontend.ir import Annotation, Op, Program, Value
 Fact = tuple[str | int, ...]
 Relations = Mapping[str, Sequence[Fact]]
 
+#: Ops from which on a program is large: what takes a search or a run of its own is then done by less, or not.
+LARGE = 2000
+
 #: The relations that findings are made from.
 OUTPUTS = (
     "conflict",

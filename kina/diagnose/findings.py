@@ -10,7 +10,7 @@ from kina.diagnose.notes import notes
 from kina.diagnose.repairs import Tried, conflict_findings, plan_words
 from kina.diagnose.solved import Solved
 from kina.diagnose.warnings import warnings
-from kina.diagnostics.finding import Edit, Finding, ProgramError
+from kina.diagnostics.finding import Edit, Finding, Help, ProgramError
 from kina.plan.decisions import Decisions
 from kina.source import Source
 
@@ -50,4 +50,13 @@ def try_edits(edits: tuple[Edit, ...], attempt: Attempt) -> Tried:
     if repaired.has_conflict:
         return Tried(False, frozenset(repaired.solution.relations["conflict"]))
     decisions = repaired.decisions()
-    return Tried(True, frozenset(), plan_words(repaired.case, decisions), decisions.cost_bytes)
+    gathered = frozenset(row[:2] for row in repaired.solution.relations["gathered_to_reshape"])
+    plan = plan_words(repaired.case, decisions)
+    return Tried(True, frozenset(), plan, decisions.cost_bytes, gathered, repaired.program)
+
+
+def tried_help(help_: Help, attempt: Attempt) -> Help:
+    """A help with the edits that it proposes, if the check passes with them; else as it is."""
+    if not help_.proposed or not try_edits(help_.proposed, attempt).passed:
+        return help_
+    return Help(help_.message, help_.proposed, verified=True)

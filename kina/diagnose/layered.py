@@ -23,9 +23,6 @@ from kina.facts.entry import ops_only
 #: Relations whose tuples say how ops connect.
 BOUNDARY = frozenset(STEP_RELATIONS)
 
-#: Ops of a program from which on a proof is made in two runs.
-LAYERED_OPS = 2000
-
 #: Runs the rules of an entry file on facts: the tuples of the relations that are asked for.
 Derive = Callable[[str, Mapping[str, Sequence[Fact]], Collection[str]], Mapping[str, Sequence[Fact]]]
 

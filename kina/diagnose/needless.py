@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from kina.diagnose.case import Case, plural
+from kina.diagnose.case import LARGE, Case, plural
 from kina.diagnose.edits import apply_edits, without_annotations
 from kina.diagnose.steps import STEP_RELATIONS, Place, Way, steps
 from kina.diagnostics.finding import Finding, Help, Label, ProgramError
@@ -25,16 +25,13 @@ Redecide = Callable[[Source], Decisions]
 #: The relations that candidates are found in.
 OUTPUTS = ("granted", *STEP_RELATIONS)
 
-#: Programs of more ops are not searched: the ways between all their dims are many.
-MOST_OPS = 2000
-
 #: A place and a list on it.
 _Node = tuple[str, int, str]
 
 
 def needless(case: Case, decisions: Decisions, redecide: Redecide) -> Iterator[Finding]:
     """A warning for the redundant annotations and one for those without effect, each checked."""
-    if len(case.program.ops) > MOST_OPS or not case.program.annotations:
+    if len(case.program.ops) > LARGE or not case.program.annotations:
         return
     groups = _by_span(_questionable(case))
     if not groups:
@@ -188,4 +185,4 @@ def _finding(code: str, case: Case, groups: Mapping[Span, list[Annotation]], spa
 
 def fact_outputs(ops: int) -> tuple[str, ...]:
     """The relations to ask the engine for in a program of so many ops."""
-    return OUTPUTS if ops <= MOST_OPS else ()
+    return OUTPUTS if ops <= LARGE else ()

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kina.diagnose.case import Case, axis_words
 from kina.diagnose.edits import with_axes
 from kina.diagnose.repairs import Trial
+from kina.diagnose.reshapes import gathered_to_reshape
 from kina.diagnostics.finding import Finding, Help, Label
-from kina.facts.reshape import common_factors
 
 
 def notes(case: Case, trial: Trial) -> Iterator[Finding]:
@@ -27,7 +27,7 @@ def _all(case: Case, trial: Trial) -> Iterator[Finding]:
     yield from _uses_differ(case)
     yield from _stopped_by_annotation(case, trial)
     yield from _stopped_by_size(case)
-    yield from _gathered_to_reshape(case)
+    yield from gathered_to_reshape(case, trial)
     yield from _gathered_to_move(case)
 
 
@@ -144,41 +144,6 @@ def _stopped_by_size(case: Case) -> Iterator[Finding]:
             rule="stops.size-forward",
             more=("`kina explain K311`",),
         )
-
-
-def _gathered_to_reshape(case: Case) -> Iterator[Finding]:
-    small = {(fact[0], fact[4], fact[5]) for fact in case.rows("stopped_by_size")}
-    for fact in case.rows("gathered_to_reshape"):
-        user, name, dim, axis = fact
-        if (user, name, dim) in small:
-            continue
-        value, result = case.value(name), case.value(user)
-        size = value.type.shape[int(dim)]
-        yield Finding(
-            "K312",
-            "note",
-            f"`reshape` gathers `{case.short(value)}` over `{case.axes[str(axis)]}`:"
-            f" dim {dim} ({size}) {_misplaced(value.type.shape, result.type.shape, int(dim))}",
-            result.span,
-            f"{value.type.bytes:,} bytes whole on each device",
-            helps=(Help("keep the dims apart: `einsum` contracts them as they are, and needs no gather"),),
-            proof=case.proof("gathered_to_reshape", fact),
-            rule="remarks.gather-to-reshape",
-            more=("`kina explain K312`",),
-        )
-
-
-def _misplaced(before: tuple[int, ...], after: tuple[int, ...], dim: int) -> str:
-    """Why a dim of `before` cannot stay split in a reshape to `after`."""
-    factors = common_factors(before, after)
-    own = [factor for factor in factors if factor.side == 0 and factor.dim == dim]
-    shape = f"[{','.join(map(str, after))}]"
-    if not own:
-        return f"has no factor boundary in common with {shape}, and its shards are no run of the flat tensor"
-    place = next(f for f in factors if f.side == 1 and f.number == own[0].number)
-    if own[0].major == 1 and place.major > 1:
-        return f"is the minor part of dim {place.dim} of {shape}, whose major part is not split"
-    return f"shares only {own[0].size} elements with dim {place.dim} of {shape}"
 
 
 def _gathered_to_move(case: Case) -> Iterator[Finding]:

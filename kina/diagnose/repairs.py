@@ -11,7 +11,7 @@ from kina.diagnose.conflicts import LAYER, Conflict, Side, asked, causes, confli
 from kina.diagnose.edits import annotated_form, sharded_text, with_dim, with_priority
 from kina.diagnose.steps import STEP_RELATIONS, Place, steps
 from kina.diagnostics.finding import Edit, Finding, Help
-from kina.frontend.ir import Annotation
+from kina.frontend.ir import Annotation, Program
 from kina.plan.decisions import Decisions
 from kina.source import Span
 
@@ -23,13 +23,20 @@ _MOST_HELPS, _NAMED = 5, 2
 class Tried:
     """What a check with edits came to: whether it passed, the conflicts that it found, its plan and bytes.
 
-    `conflicts` is None if the program does not stand with the edits for another reason.
+    `conflicts` is None if the program does not stand with the edits for another reason. `gathered` are the
+    reshapes and tensors that are gathered for them, and `program` is the one that was checked.
     """
 
     passed: bool
     conflicts: frozenset[Fact] | None = None
     plan: str = ""
     bytes: int = 0
+    gathered: frozenset[Fact] = frozenset()
+    program: Program | None = None
+
+    def gathers(self, fact: Fact) -> bool:
+        """Whether what a tuple of `gathered_to_reshape` says is so for some dim and axis."""
+        return fact[:2] in self.gathered
 
 
 #: Makes edits and checks the program.

@@ -12,7 +12,7 @@ from kina.datalog.added import AddedFile
 from kina.datalog.compiled import Compiled, compile_text
 from kina.datalog.engine import Solution, solve
 from kina.diagnose import case as case_module
-from kina.diagnose.case import Case, Fact
+from kina.diagnose.case import LARGE, Case, Fact
 from kina.diagnose.needless import fact_outputs
 from kina.diagnostics.finding import ProgramError, ProofStep
 from kina.facts import load as load_module
@@ -103,10 +103,10 @@ class Solved:
     def _layouts(self) -> Prover | LayeredProver:
         """What layouts and conflicts rest on: a second run without the plan."""
         from kina.datalog.proofs import proof_relations
-        from kina.diagnose.layered import LAYERED_OPS, LayeredProver, facts_for, outline
+        from kina.diagnose.layered import LayeredProver, facts_for, outline
 
         rules = compiled_rules(layouts_only(self.facts.entry), self.program.rules)
-        if len(self.program.ops) <= LAYERED_OPS:
+        if len(self.program.ops) <= LARGE:
             needed = frozenset[str]().union(*(proof_relations(rules.rulebook, goal) for goal in LAYOUT_GOALS))
             return self._proving(rules, [name for name in needed if not rules.tables[name].is_input])
         plan = outline(rules.rulebook, LAYOUT_GOALS)
@@ -187,7 +187,7 @@ def solve_program(
 
 def _outputs(program: Program, facts: Facts, decisions_only: bool) -> tuple[str, ...]:
     """The relations that a check reads."""
-    outputs = (*load_module.OUTPUTS, *ERRORS)
+    outputs = (*load_module.OUTPUTS, *ERRORS, "gathered_to_reshape")
     if len(facts.priorities) > 1:
         outputs += ("granted",)
     if declared(program):

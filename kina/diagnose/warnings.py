@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from math import prod
 
-from kina.diagnose.case import Case, axis_words, plural
+from kina.diagnose.case import LARGE, Case, axis_words, plural
 from kina.diagnose.flops import flops
 from kina.diagnostics.finding import Finding, Label
 from kina.frontend.ir import Op, Value
@@ -18,8 +18,6 @@ LARGE_GATHER = 16 * 2**20
 LARGE_COPY = 64 * 2**20
 #: Operations that each device repeats, and their share of all that it does, that are worth a warning.
 MUCH_WORK, SHARE = 10**9, 0.05
-#: Ops of a program in which a proof is worth its second run of the rules; `kina why` gives it in others.
-PROVEN_OPS = 2000
 
 
 def warnings(case: Case, decisions: Decisions) -> Iterator[Finding]:
@@ -38,7 +36,7 @@ def _gathers(case: Case) -> Iterator[Finding]:
         return
     user, name, _, axis = rows[0]
     value, op = case.value(name), case.producers[case.value(user).id]
-    proof = case.proof("gathered_whole", rows[0]) if len(case.program.ops) <= PROVEN_OPS else ()
+    proof = case.proof("gathered_whole", rows[0]) if len(case.program.ops) <= LARGE else ()
     axes = list(dict.fromkeys(case.axes[str(row[3])] for row in rows if row[:2] == (user, name)))
     others = {row[:2] for row in rows} - {(user, name)}
     labels = [Label(note.span, f"splits over `{case.axes[str(axis)]}`") for note in case.origins(proof)]

@@ -25,11 +25,15 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """What the user can do. `verified` is true only if the check was run again with the edits and passed."""
+    """What the user can do. `verified` is true only if the check was run again with the edits and passed.
+
+    `proposed` are edits that nobody has tried yet; reports say nothing of them.
+    """
 
     message: str
     edits: tuple[Edit, ...] = ()
     verified: bool = False
+    proposed: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager
 from itertools import takewhile
 from typing import Protocol
 
-from kina.diagnose.case import axis_words, command
-from kina.diagnose.layered import LAYERED_OPS
+from kina.diagnose.case import LARGE, axis_words, command
 from kina.explain.answer import Answer, Evidence
 from kina.explain.inquiry import Inquiry, inquire, inquire_layered
 from kina.explain.names import Target
@@ -29,7 +28,7 @@ def why(program: Program, solver: str, target: Target, stage: Stages) -> tuple[I
     """
     if stored_may_differ(program, target.value):
         inquiry = inquire(program, solver, ("granted", "stored", "left_pending", "rebuilt"), stage)
-    elif len(program.ops) > LAYERED_OPS:
+    elif len(program.ops) > LARGE:
         inquiry = inquire_layered(program, target.value, solver, stage)
     else:
         inquiry = inquire(program, solver, ("granted",), stage)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from kina.diagnostics.finding import Finding, Help, Label, ProgramError, error
+from kina.diagnostics.finding import Edit, Finding, Help, Label, ProgramError, error
 from kina.frontend.ast import AnnotationForm, AnnotationItem, AxisList, AxisName, Number
 from kina.frontend.ir import Annotation, Mesh, TensorType
 from kina.frontend.suggest import did_you_mean
@@ -24,13 +24,25 @@ _KEYS = {
 _REDUCTIONS = ("sum", "max", "min", "prod")
 
 
+@dataclass(frozen=True, slots=True)
+class SizePlace:
+    """Where the size of a dim stands in a type, and the number that says it, if that is written somewhere."""
+
+    span: Span
+    number: Span | None
+
+
 @dataclass(slots=True)
 class Annotations:
-    """The annotations of a program so far, and the findings about them."""
+    """The annotations of a program so far, and the findings about them.
+
+    `sizes` has the places of the sizes of values whose types are written.
+    """
 
     mesh: Mesh
     by_value: dict[int, list[Annotation]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    sizes: dict[int, Sequence[SizePlace]] = field(default_factory=dict)
 
     def add(
         self,
@@ -38,19 +50,17 @@ class Annotations:
         name: str,
         type_: TensorType,
         forms: Sequence[AnnotationForm],
-        sizes: Sequence[Span] = (),
     ) -> None:
         """Records the annotations of a value that is called `name`; faults become findings.
 
-        `sizes` are the places where the sizes of its dims are written, if they are. Messages say the
-        name as the program does, without the number that tells it from others of that name.
+        Messages say the name as the program does, without the number that tells it from others of that name.
         """
         name = name.rpartition("#")[0] or name
         for form in forms:
             try:
                 annotation = interpret(self.mesh, value, form)
                 if annotation.dim is not None:
-                    _check_size(self.mesh, name, type_, annotation, annotation.dim, sizes)
+                    _check_size(self.mesh, name, type_, annotation, annotation.dim, self.sizes.get(value, ()))
                 _check_reduction(name, type_, annotation)
                 self._join(name, annotation)
             except ProgramError as fault:
@@ -205,7 +215,7 @@ def _check_reduction(name: str, type_: TensorType, annotation: Annotation) -> No
 
 
 def _check_size(
-    mesh: Mesh, name: str, type_: TensorType, annotation: Annotation, dim: int, sizes: Sequence[Span]
+    mesh: Mesh, name: str, type_: TensorType, annotation: Annotation, dim: int, sizes: Sequence[SizePlace]
 ) -> None:
     if not 0 <= dim < type_.rank:
         has = "has no dims" if type_.rank == 0 else f"has dims 0 to {type_.rank - 1}"
@@ -219,21 +229,28 @@ def _check_size(
         parts *= mesh.size(axis)
     size = type_.shape[dim]
     if size % parts:
-        labels = (Label(sizes[dim], ""),) if sizes else ()
-        raise ProgramError(_indivisible(name, size, parts, annotation, labels))
+        raise ProgramError(_indivisible(name, size, parts, annotation, sizes[dim] if sizes else None))
 
 
 def _indivisible(
-    name: str, size: int, parts: int, annotation: Annotation, labels: tuple[Label, ...]
+    name: str, size: int, parts: int, annotation: Annotation, place: SizePlace | None
 ) -> Finding:
     over = size % parts
     rows = "1 row is" if over == 1 else f"{over} rows are"
     by = annotation.axes[0] if len(annotation.axes) == 1 else f"({','.join(annotation.axes)})"
     below, above = size - over, size - over + parts
-    fits = f"{below}, {above}" if below else f"{above}"
     message = f"dim {annotation.dim} of `{name}` has size {size}, which `{by}` = {parts} does not divide"
-    helps = (Help(f"sizes that fit: {fits}"),)
-    return error("K402", message, annotation.span, f"{rows} left over", labels=labels, helps=helps)
+    edits = (Edit(place.number, str(above)),) if place is not None and place.number is not None else ()
+    fits = f"sizes that fit: {below}, {above}" if below else f"sizes that fit: {above}"
+    beside = place is not None and place.span.line == annotation.span.line
+    return error(
+        "K402",
+        message,
+        annotation.span,
+        f"{rows} left over",
+        labels=(Label(place.span, "" if beside else "its size"),) if place else (),
+        helps=(Help(fits, proposed=edits),),
+    )
 
 
 def _says_the_same(old: Annotation, new: Annotation) -> bool:

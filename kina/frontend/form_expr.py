@@ -139,7 +139,9 @@ def annotate(former: Former, arg: Arg, forms: Sequence[AnnotationForm], mark: in
         refuse(forms[0].span, f"{len(arg.values)} results")
     value = arg.values[0]
     if not former.is_fresh(value, mark):
-        (value,) = former.builder.emit("reshard", (value,), {}, arg.span, (base,))
+        (copy,) = former.builder.emit("reshard", (value,), {}, arg.span, (base,))
+        former.annotations.sizes[copy] = former.annotations.sizes.get(value, ())
+        value = copy
     former.annotations.add(value, former.local_name(value), former.builder.type_of(value), forms)
     return Arg(arg.span, (value,))
 

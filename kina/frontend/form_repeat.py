@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kina.diagnostics.finding import ProgramError, error
-from kina.frontend.ast import AnnotationForm, Param, Repeat
+from kina.frontend.ast import AnnotationForm, Expr, Param, Ref, Repeat
 from kina.frontend.builder import Arg
+from kina.frontend.form_annotations import SizePlace
 from kina.frontend.form_expr import body, evaluate, refuse_inside, whole
 from kina.frontend.form_types import tensor_type
 from kina.frontend.former import Former, Frame
@@ -60,11 +61,20 @@ def parameter(former: Former, param: Param, extra: tuple[AnnotationForm, ...] = 
     type_ = tensor_type(former, param.type)
     value = former.builder.parameter(former.name_for(name), type_, param.span)
     former.add_parameter(value)
-    sizes = [size.span for size in param.type.shape]
-    former.annotations.add(value, name, type_, (*param.annotations, *extra), sizes)
+    former.annotations.sizes[value] = [_size_place(former, size) for size in param.type.shape]
+    former.annotations.add(value, name, type_, (*param.annotations, *extra))
     arg = Arg(param.name.span, (value,))
     former.record(param.span, arg, value, True)
     return arg
+
+
+def _size_place(former: Former, size: Expr) -> SizePlace:
+    """Where a size stands, and its number: there, or in the constant that it names."""
+    number = size.span
+    constants = former.frame.visible.constants
+    if isinstance(size, Ref) and size.name not in former.frame.env and size.name in constants:
+        number = constants[size.name].span
+    return SizePlace(size.span, number if number.text.isdecimal() else None)
 
 
 def _check_names(expr: Repeat) -> None:

@@ -7,7 +7,7 @@ import pytest
 from kina.datalog.proof_steps import check_step
 from kina.datalog.proofs import Prover
 from kina.datalog.tables import Tables
-from kina.diagnose.layered import LAYERED_OPS
+from kina.diagnose.case import LARGE
 from kina.diagnostics.finding import SetupError
 from kina.diagnostics.style import Style
 from kina.explain.answer import Answer
@@ -199,7 +199,7 @@ def test_an_answer_about_one_dim_fits_on_a_screen(name: str) -> None:
             "(positions (tensor f32 [length width]) @sharded(axis=1, priority=1))",
         )
     )
-    assert len(program.ops) > LAYERED_OPS
+    assert len(program.ops) > LARGE
     _, found = why(program, "auto", find_target(program, f"layer[11].{name}"), quiet)
     for answer in found:
         assert answer.holds

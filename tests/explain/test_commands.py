@@ -101,6 +101,21 @@ def test_a_help_is_applied_and_the_program_checked_again(conflict: Path, capsys:
     assert "(@ (add (exp a) (exp b)) @sharded(axis=0))" in conflict.read_text(encoding="utf-8")
 
 
+def test_a_size_that_fits_is_tried(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "case.kina"
+    text = (
+        "(mesh (data 8))\n(defn f ((a (tensor f32 [17 16]) @sharded(axis=0)) (b (tensor f32 [{} 16]))) {})\n"
+    )
+    file.write_text(text.format(16, "(values a b)"), encoding="utf-8")
+    assert cli.run(["check", str(file), "--fix", "1", "--format", "concise"]) == 0
+    assert "[24 16]" in file.read_text(encoding="utf-8")
+    file.write_text(text.format(17, "(add a b)"), encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run(["check", str(file)]) == 1
+    err = capsys.readouterr().err
+    assert "= help: sizes that fit: 16, 24" in err
+
+
 def test_a_help_keeps_line_ends_and_the_byte_order_mark(tmp_path: Path) -> None:
     file = tmp_path / "case.kina"
     file.write_bytes(b"\xef\xbb\xbf" + CONFLICT.replace("\n", "\r\n").encode())

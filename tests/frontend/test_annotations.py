@@ -85,6 +85,15 @@ def test_annotations_of_a_called_function() -> None:
     ]  # fmt: skip
 
 
+def test_the_size_is_where_its_number_is_written() -> None:
+    text = "(mesh (data 8)) (define rows 17) (defn f ((E (tensor f32 [rows 16]))) (@ E @sharded(axis=0)))"
+    (finding,) = faults(text)
+    assert [label.span.text for label in finding.labels] == ["rows"]
+    assert [edit.span.text for edit in finding.helps[0].proposed] == ["17"]
+    (finding,) = faults(text.replace("[rows 16]", "[(+ rows 2) 16]"))
+    assert finding.helps[0].proposed == ()
+
+
 def test_the_size_that_does_not_fit() -> None:
     (finding,) = faults("(mesh (data 8)) (defn f ((E (tensor f32 [17 16]) @sharded(axis=0, mesh=data))) E)")
     assert finding.code == "K402"
@@ -92,6 +101,7 @@ def test_the_size_that_does_not_fit() -> None:
     assert finding.at == "1 row is left over"
     assert [label.span.text for label in finding.labels] == ["17"]
     assert [help_.message for help_ in finding.helps] == ["sizes that fit: 16, 24"]
+    assert [edit.replacement for edit in finding.helps[0].proposed] == ["24"]
     (finding,) = faults(MESH + "(defn f ((E (tensor f32 [3]) @sharded(axis=0, mesh=(data,model)))) E)")
     assert finding.message == "dim 0 of `E` has size 3, which `(data,model)` = 8 does not divide"
     assert (finding.at, finding.helps[0].message) == ("3 rows are left over", "sizes that fit: 8")
