@@ -78,6 +78,11 @@ def _refuse_for_module(values: dict[str, Any]) -> None:
             raise SetupError(f"`--{name}` is about programs, and a module is compiled already")
 
 
+def _check_devices(devices: int | None, module: Module) -> None:
+    if devices not in (None, module.devices):
+        raise SetupError(f"`--devices {devices}` contradicts the mesh, which has {module.devices} devices")
+
+
 def _session(
     module: Module,
     program: Program | None,
@@ -91,10 +96,7 @@ def _session(
     from kina.run.start import estimated, hosted, simulated
     from kina.run.xla import executor as on_xla
 
-    if values["devices"] not in (None, module.devices):
-        raise SetupError(
-            f"`--devices {values['devices']}` contradicts the mesh, which has {module.devices} devices"
-        )
+    _check_devices(values["devices"], module)
     spans = {value.name: value.span for value in program.values} if program is not None else None
     ports = signature(module, spans)
     options = xla_options(values)

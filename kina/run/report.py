@@ -12,6 +12,7 @@ from kina.run.verify import FLOOR, TOLERANCE, Difference
 
 if TYPE_CHECKING:
     from kina.diagnostics.finding import Finding
+    from kina.run.executor import Executor
     from kina.run.ports import RunPort
     from kina.run.session import Session, StepReport
 
@@ -181,13 +182,7 @@ def as_json(file: str, session: Session, estimate: Estimate, found: Sequence[Fin
         "mesh": [{"axis": axis.name, "size": axis.size} for axis in session.signature.grid.mesh.axes],
         "memory_bytes": estimate.whole,
         "memory_bytes_per_device": estimate.each,
-        "engine": {
-            "name": session.executor.engine[0],
-            "platform": session.executor.engine[1] or None,
-            "devices": list(session.executor.devices),
-            "process": session.executor.process[0],
-            "processes": session.executor.process[1],
-        },
+        "engine": _engine(session.executor),
         "results": [
             {
                 "name": port.name,
@@ -214,6 +209,18 @@ def as_json(file: str, session: Session, estimate: Estimate, found: Sequence[Fin
         "findings": findings_json(found),
     }
     return json.dumps(out) + "\n"
+
+
+def _engine(executor: Executor) -> dict[str, Any]:
+    name, platform = executor.engine
+    process, processes = executor.process
+    return {
+        "name": name,
+        "platform": platform or None,
+        "devices": list(executor.devices),
+        "process": process,
+        "processes": processes,
+    }
 
 
 def _step(report: StepReport) -> dict[str, Any]:
