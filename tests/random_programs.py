@@ -9,7 +9,7 @@ a mistake.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -148,7 +148,11 @@ class Maker:
     def text(self, ops: int) -> str:
         makers = list(OPS.items())
         self.rng.shuffle(makers)
-        for _, make in makers[:ops]:
+        return self.of([make for _, make in makers[:ops]])
+
+    def of(self, makers: Sequence[Make]) -> str:
+        """The program in which each of the makers had its turn."""
+        for make in makers:
             make(self)
         ends = [v for v in self.pool if v.name not in self.used and not v.parameter] or self.pool[-1:]
         results = " ".join(self.end(v) for v in ends)

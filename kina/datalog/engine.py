@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from kina.datalog import limits
 from kina.datalog.clingo_alike import Alike
 from kina.datalog.compiled import Rules, compiled
 from kina.datalog.souffle_engine import GET_SOUFFLE, SouffleInstall, find_souffle, solve_souffle
@@ -35,10 +36,12 @@ def solve(
 
     `solver` is "auto" (Soufflé if 2.5 or later is there, else clingo), "souffle" or "clingo"; `outputs`
     are ground relation names, by default those with an `.output` directive. SetupError if the engine is
-    missing or fails and at the time limit, in seconds; ProgramError (K812) for a division by zero. `alike`
-    tells which ops of a program are alike, and is asked where that saves time.
+    missing or fails and at the time limit, in seconds, which added rules always have; ProgramError (K812) for
+    a division by zero. `alike` tells which ops of a program are alike, and is asked where that saves time.
     """
     rules = compiled(rules)
+    if time_limit is None and rules.added:
+        time_limit = limits.ADDED_RULES
     wanted = frozenset(rules.outputs if outputs is None else outputs)
     unknown = sorted(wanted - rules.tables.keys())
     if unknown:

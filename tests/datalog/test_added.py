@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kina.datalog import limits
 from kina.datalog.added import AddedFile, includes, read_added
 from kina.datalog.modules import parse_text
-from kina.diagnostics.finding import Finding, ProgramError
+from kina.diagnostics.finding import Finding, ProgramError, SetupError
 from kina.facts.entry import entry_text
 from kina.mlir.emit import emit
 from kina.mlir.reader import read_module
@@ -158,6 +159,23 @@ def test_files_get_names_of_their_own(tmp_path: Path) -> None:
     paths = [str(path) for path in sorted(tmp_path.rglob("*.dl"))]
     names = [file.name for file in read_added(paths, ["layout.dl"])]
     assert names == ["ops.dl", "ops-2.dl", "layout-2.dl", "main-2.dl", "__e.dl"]
+
+
+@pytest.mark.parametrize("solver", ["clingo", pytest.param("souffle", marks=pytest.mark.souffle)])
+def test_rules_that_multiply_without_measure_are_stopped(
+    solver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "ADDED_RULES", 1.5)
+    names = ", ".join(f"op_kind(o{n}, _)" for n in range(7))
+    columns = ", ".join(f"o{n}: Op" for n in range(7))
+    text = f"/// Holds.\n.decl many({columns})\nmany({', '.join(f'o{n}' for n in range(7))}) :- {names}.\n"
+    path = tmp_path / "my.dl"
+    path.write_text(
+        HEAD + text + "factor(op, port, 0, 0) :- many(op, _, _, _, _, _, _), port_value(op, port, _).\n"
+    )
+    program = f"(mesh (x 2)) (defn f ((a (tensor f32 [4]))) {'(exp ' * 40}a{')' * 40})"
+    with pytest.raises(SetupError, match="do not finish within"):
+        check(Source("t.kina", program), Options(solver=solver, rules=(str(path),)))
 
 
 # Whatever rules say, the outcome is a finding or a module that can run.

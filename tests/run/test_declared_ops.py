@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kina.pipeline import Options
+from kina.pipeline import Options, check
+from kina.source import Source
 from tests.declared_ops import SAMPLES, TOTALS, Sample
+from tests.random_programs import OPS, Maker
 from tests.run.pipeline import Compiled, compiled, differences
 
 MESH = "(mesh (x 2) (y 2))\n"
@@ -77,3 +79,92 @@ def test_a_wrong_rule_is_found(tmp_path: Path) -> None:
     found = made(tmp_path, text, wrong)
     assert isinstance(found, Compiled)
     assert differences(found) != []
+
+
+# Random programs.
+
+
+def double(m: Maker) -> object:
+    x = m.pick(low=2, high=2)
+    return m.let(f"(double {x.name})", x.dtype, x.shape, x.exact)
+
+
+def rotary(m: Maker) -> object:
+    b, s, h, half = (m.rng.choice(m.sizes) for _ in range(4))
+    x = m.shaped(m.float, (b, s, h, 2 * half))
+    start = m.rng.choice(("", f" {m.rng.randint(0, 5)}"))
+    return m.let(f"(rotary {x.name}{start})", x.dtype, x.shape, False)
+
+
+def split_heads(m: Maker) -> object:
+    x = m.pick(low=2, high=2)
+    heads = m.rng.choice([count for count in range(1, x.shape[1] + 1) if x.shape[1] % count == 0])
+    shape = (x.shape[0], heads, x.shape[1] // heads)
+    return m.let(f"(split_heads {x.name} {heads})", x.dtype, shape, x.exact)
+
+
+def totals(m: Maker) -> object:
+    x = m.pick(low=2, high=2)
+    y = m.shaped(x.dtype, x.shape)
+    return m.let(f"(totals {x.name} {y.name})", x.dtype, x.shape[:1], False)
+
+
+def energy(m: Maker) -> object:
+    x = m.pick("f32", low=2, high=2)
+    w = m.shaped("f32", x.shape[1:])
+    return m.pair(f"(energy {x.name} {w.name})", ("f32", x.shape), ("f32", x.shape[:1]), False)
+
+
+DECLARED = (double, rotary, split_heads, totals, energy)
+
+
+def random_declared(seed: int) -> str:
+    """A program of declared ops among others, each of them twice."""
+    m = Maker(seed)
+    makers = [*DECLARED, *DECLARED, *m.rng.sample(list(OPS.values()), 6)]
+    m.rng.shuffle(makers)
+    return m.of(makers)
+
+
+def failures(folder: Path, seeds: range) -> tuple[list[str], int]:
+    """What is wrong with the programs of the seeds, and how many have no conflict."""
+    rules = tuple(str(sample.write(folder)) for sample in SAMPLES)
+    found: list[str] = []
+    fine = 0
+    for seed in seeds:
+        options = Options(solver="clingo", rules=rules)
+        program = compiled(random_declared(seed), options, f"seed{seed}.kina")
+        if isinstance(program, list):
+            found += [] if all(code.startswith("K2") for code in program) else [f"seed {seed}: {program}"]
+            continue
+        fine += 1
+        found += [f"seed {seed}: {message}" for message in differences(program, seed)]
+    return found, fine
+
+
+def test_random_programs_with_declared_ops_give_what_one_device_gives(tmp_path: Path) -> None:
+    found, fine = failures(tmp_path, range(8))
+    assert found == []
+    assert fine >= 4
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("start", range(100, 300, 50))
+def test_many_random_programs_with_declared_ops(start: int, tmp_path: Path) -> None:
+    found, fine = failures(tmp_path, range(start, start + 50))
+    assert found == []
+    assert fine >= 25
+
+
+@pytest.mark.souffle
+def test_both_engines_decide_the_same_of_declared_ops(tmp_path: Path) -> None:
+    rules = tuple(str(sample.write(tmp_path)) for sample in SAMPLES)
+    for seed in (3, 5, 8, 13):
+        found = []
+        for solver in ("clingo", "souffle"):
+            result = check(Source("t.kina", random_declared(seed)), Options(solver=solver, rules=rules))
+            decisions = result.decisions
+            found.append(
+                decisions and (decisions.layouts, decisions.plans, decisions.coercions, decisions.localised)
+            )
+        assert found[0] == found[1], seed
