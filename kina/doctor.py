@@ -53,6 +53,7 @@ def _examine() -> Iterator[Examined]:
     )
     yield Examined("cores", str(_cores()), True, False)
     yield _rules()
+    yield _extensions()
     yield _cache()
     yield _souffle()
     for name in _PACKAGES:
@@ -72,6 +73,18 @@ def _rules() -> Examined:
     there = (folder / "program.dl").is_file()
     advice = "" if there else "the installation is not complete: install kina again"
     return Examined("rules", str(folder), there, True, advice)
+
+
+def _extensions() -> Examined:
+    """The packages that add rules, or functions that `kina run --kernels` uses."""
+    from importlib.metadata import entry_points
+
+    from kina.additions import GROUP as RULES
+    from kina.run.kernels import GROUP as KERNELS
+
+    entries = [entry for group in (RULES, KERNELS) for entry in entry_points(group=group)]
+    found = [f"{entry.group} {entry.name}" for entry in entries]
+    return Examined("extensions", ", ".join(sorted(found)) or "none", True, False)
 
 
 def _cache() -> Examined:

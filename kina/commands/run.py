@@ -27,6 +27,7 @@ Examples:
   kina run train.kina --steps 3 --seed 1
   kina run model.mlir --inputs in.npz --outputs out.npz
   kina run model.kina --trace trace.json        for chrome://tracing or Perfetto
+  kina run model.kina --rules ops.dl --kernels --verify     functions of packages, compared with bodies
   kina run model.kina --engine xla              on the devices that jax sees
   kina run model.kina --engine xla --coordinator host0:9000 --processes 2 --process 0
 """
@@ -51,6 +52,7 @@ Examples:
     help="What executes the module.",
 )
 @place_options
+@click.option("--kernels", is_flag=True, help="Compute declared ops by the functions of installed packages.")
 @click.option("--trace", metavar="F.json", type=click.Path(), help="Write Chrome trace events.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @solver_option

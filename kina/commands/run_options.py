@@ -54,6 +54,8 @@ def xla_options(values: dict[str, Any]) -> XlaOptions | None:
         if given:
             raise click.UsageError(f"{given[0]} needs --engine xla")
         return None
+    if values["kernels"]:
+        raise click.UsageError("--kernels is about the simulated mesh, not about --engine xla")
     if values["trace"]:
         raise click.UsageError("--trace is about the simulated mesh, not about --engine xla")
     coordinator, processes, process = (values[name] for name in ("coordinator", "processes", "process"))

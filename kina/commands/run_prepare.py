@@ -103,7 +103,7 @@ def _session(
     verified = program if values["verify"] else None
     if options is None:
         estimate = estimated(module, program, verified, ports.devices)
-        executor = simulated(module)
+        executor = simulated(module, values["kernels"])
     else:
         executor = stack.enter_context(on_xla(module, ports, options))
         # what an accelerator holds does not take the memory of this machine

@@ -7,7 +7,8 @@ beginning of its shard to are arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kina.frontend.ir import Attribute, Program, TensorType
@@ -15,7 +16,7 @@ from kina.mlir.emit_lines import Line, Lines, Tensor
 from kina.mlir.emit_moves import Mover
 from kina.mlir.emit_own import EMIT
 from kina.mlir.emit_site import Emitted, Site, binding, several
-from kina.mlir.emit_text import ELEMENTS, identifier, string
+from kina.mlir.emit_text import ELEMENTS, identifier, number, string
 from kina.mlir.grid import Grid
 from kina.mlir.local_op import LocalOp, local_op
 from kina.mlir.render import render_lines
@@ -31,6 +32,7 @@ class FunctionText:
     name: str
     op: str
     attributes: str
+    positions: str
     arguments: tuple[tuple[str, str], ...]
     results: tuple[str, ...]
     lines: tuple[str, ...]
@@ -56,7 +58,8 @@ class Declared:
         key = (op.kind, local.operands, fixed)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = _function(local, self._name(op.kind), fixed)
+            positions = self.program.declared.positions(op.kind)
+            known = self._known[key] = _function(local, self._name(op.kind), fixed, positions)
             self.functions.append(known)
         operands = [*site.operands, *self._positions(site, local)]
         results = several(
@@ -109,7 +112,8 @@ def _attributes(attributes: Iterable[tuple[str, Attribute]]) -> str:
             case int():
                 shown = f"{value} : i64"
             case float():
-                shown = string(repr(value))
+                finite = math.isfinite(value)
+                shown = f"{number(repr(value), 'f64')} : f64" if finite else string(repr(value))
             case str():
                 shown = string(value)
             case tuple():
@@ -118,7 +122,9 @@ def _attributes(attributes: Iterable[tuple[str, Attribute]]) -> str:
     return f"[{', '.join(rows)}]"
 
 
-def _function(local: LocalOp, name: str, attributes: tuple[tuple[str, Attribute], ...]) -> FunctionText:
+def _function(
+    local: LocalOp, name: str, attributes: tuple[tuple[str, Attribute], ...], positions: Sequence[str]
+) -> FunctionText:
     """The body as a function, every op on whole tensors: those of one device."""
     body, lines = local.body, Lines()
     grid = Grid(body.mesh)
@@ -148,6 +154,7 @@ def _function(local: LocalOp, name: str, attributes: tuple[tuple[str, Attribute]
         name,
         string(local.kind),
         _attributes(attributes),
+        f"[{', '.join(map(string, positions))}]",
         arguments,
         tuple([each.text for each in returned]),
         tuple(render_lines(lines.lines)),

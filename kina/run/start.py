@@ -125,11 +125,18 @@ def estimated(module: Module, program: Program | None, verified: Program | None,
     return Estimate(whole, each, one)
 
 
-def simulated(module: Module) -> Executor:
-    """The simulated mesh, ready to run the module."""
+def simulated(module: Module, kernels: bool = False) -> Executor:
+    """The simulated mesh, ready to run the module; with `kernels` declared ops run functions of packages.
+
+    SetupError if one of these cannot be loaded.
+    """
     from kina.sim.prepare import prepare
 
-    return Simulated(prepare(module))
+    if not kernels:
+        return Simulated(prepare(module))
+    from kina.run.kernels import installed_kernels
+
+    return Simulated(prepare(module, installed_kernels(module)))
 
 
 def hosted(executor: Xla) -> int:

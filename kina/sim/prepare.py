@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from kina.diagnostics.finding import ProgramError, error
@@ -56,13 +57,16 @@ class Prepared:
     slots: Mapping[str, int]
 
 
-def prepare(module: Module) -> Prepared:
-    """Plans for all functions of a module that `kina.mlir.verify.verify` accepted."""
-    plans = {function.name: _plan(function, function.body, module) for function in module.functions}
+def prepare(module: Module, foreign: Mapping[str, Kernel] = MappingProxyType({})) -> Prepared:
+    """Plans for all functions of a module that `kina.mlir.verify.verify` accepted.
+
+    Calls of functions that `foreign` has run its kernels in place of their bodies.
+    """
+    plans = {function.name: _plan(function, function.body, module, foreign) for function in module.functions}
     return Prepared(module, plans, {function.name: len(function.values) for function in module.functions})
 
 
-def _plan(function: Function, block: Block, module: Module) -> Plan:
+def _plan(function: Function, block: Block, module: Module, foreign: Mapping[str, Kernel]) -> Plan:
     returned = block.ops[-1].operands
     last = last_uses(block)
     deaths: list[list[int]] = [[] for _ in block.ops]
@@ -75,7 +79,7 @@ def _plan(function: Function, block: Block, module: Module) -> Plan:
         # a result that nobody reads dies at once; values of outer blocks are theirs to free
         unread = [number for number in op.results if number not in last]
         dead = tuple(sorted(n for n in deaths[index] if n in own)) + tuple(unread)
-        steps.append(_step(function, op, dead, module))
+        steps.append(_step(function, op, dead, module, foreign))
     unused = tuple(number for number in block.arguments if number not in last)
     return Plan(block.arguments, tuple(steps), returned, unused)
 
@@ -93,11 +97,16 @@ def last_uses(block: Block) -> dict[int, int]:
     return last
 
 
-def _step(function: Function, op: Op, dead: tuple[int, ...], module: Module) -> Step:
+def _step(
+    function: Function, op: Op, dead: tuple[int, ...], module: Module, foreign: Mapping[str, Kernel]
+) -> Step:
     if op.kind in ("if", "case"):
-        branches = tuple(_plan(function, region, module) for region in op.regions)
+        branches = tuple(_plan(function, region, module, foreign) for region in op.regions)
         return Step(op, op.operands, op.results, dead, branches=branches)
     if op.kind == "call":
+        kernel = foreign.get(str(op.attribute("callee")))
+        if kernel is not None:
+            return Step(op, op.operands, op.results, dead, kernel=kernel)
         return Step(op, op.operands, op.results, dead, callee=str(op.attribute("callee")))
     if op.kind in ("partition_id", "replica_id"):
         return Step(op, op.operands, op.results, dead)
