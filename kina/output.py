@@ -31,6 +31,18 @@ def write_text(path: Path, text: str) -> None:
         raise _unwritable(path, problem) from problem
 
 
+#: The names of files that people write.
+_SOURCES = (".kina", ".dl")
+
+
+def result_path(path: str) -> Path:
+    """Where a result goes. SetupError if a program or a rule file is there, which it would replace."""
+    target = Path(path)
+    if target.suffix in _SOURCES and target.is_file():
+        raise SetupError(f"`{path}` is a source file, which the result would replace", "name another file")
+    return target
+
+
 def write_folder(folder: Path, files: Mapping[str, str]) -> None:
     """Put all `files`, by name, into `folder`, which is made if it is not there.
 

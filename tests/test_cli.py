@@ -289,6 +289,25 @@ def test_a_lock_file_pins_layouts(right: str, tmp_path: Path, capsys: pytest.Cap
     assert "+ tensor f.exp f32[8@x,8]" in err
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["check", "--accept", "--expect"],
+        ["compile", "-o"],
+        ["run", "--outputs"],
+        ["run", "--trace"],
+    ],
+)
+def test_results_do_not_replace_a_program(
+    options: list[str], right: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path(right).read_bytes()
+    command, *rest = options
+    assert run([command, right, *rest, right]) == 2
+    assert "is a source file" in capsys.readouterr().err
+    assert Path(right).read_bytes() == before
+
+
 def test_annotated_programs_check_to_the_same(
     right: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,7 @@ import click
 from kina.commands.options import options_from, program_options, solver_option
 from kina.commands.show import show_findings, style_for
 from kina.diagnostics.finding import Finding, SetupError
-from kina.output import reason, write_stderr, write_stdout, write_text
+from kina.output import reason, result_path, write_stderr, write_stdout, write_text
 from kina.pipeline import Options, Result, check_file
 from kina.progress import progress
 
@@ -99,7 +99,7 @@ def _locked(result: Result, lock: str, accept: bool) -> Result:
     assert result.program is not None
     assert result.decisions is not None
     if accept:
-        write_text(Path(lock), lock_text(result.program, result.decisions))
+        write_text(result_path(lock), lock_text(result.program, result.decisions))
         return result
     try:
         text = Path(lock).read_text(encoding="utf-8")

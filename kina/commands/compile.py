@@ -9,7 +9,7 @@ import click
 
 from kina.commands.options import conflict_option, options_from, program_options, solver_option
 from kina.commands.show import show_findings
-from kina.output import write_stdout, write_text
+from kina.output import result_path, write_stdout, write_text
 from kina.pipeline import check_file
 from kina.progress import progress
 
@@ -50,7 +50,7 @@ def compile(file: str, output: str, **values: Any) -> int:  # noqa: A001
     if output == "-":
         write_stdout(text)
     else:
-        write_text(Path(output), text)
+        write_text(result_path(output), text)
     if result.findings:
         show_findings(result.findings)
     return 0

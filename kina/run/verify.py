@@ -132,7 +132,7 @@ def findings(differences: Sequence[Difference], ports: Sequence[RunPort], step: 
         error(
             "K708",
             f"`{each.name}` differs from the one-device run at {list(each.index)} on device {each.device}"
-            f" in step {step}: {each.simulated:.9g}, not {each.expected:.9g}",
+            f" in step {step + 1}: {each.simulated:.9g}, not {each.expected:.9g}",
             port.span,
         )
         for each, port in zip(differences, ports, strict=True)
