@@ -303,7 +303,7 @@ def test_results_do_not_replace_a_program(
 ) -> None:
     before = Path(right).read_bytes()
     command, *rest = options
-    assert run([command, right, *rest, right]) == 2
+    assert cli.run([command, right, *rest, right]) == 2
     assert "is a source file" in capsys.readouterr().err
     assert Path(right).read_bytes() == before
 
