@@ -16,12 +16,15 @@ import pytest
 
 from kina.mlir.reader import read_module
 from kina.mlir.verify import verify
+from kina.pipeline import Options
 from kina.run.executor import Input, Kept
 from kina.sim.dtypes import Array
 from kina.source import Source
+from tests.declared_ops import SAMPLES
 from tests.oracle.test_engines import plain
 from tests.random_programs import random_program
 from tests.run.pipeline import Compiled, compiled, session
+from tests.run.test_declared_ops import random_declared
 from tests.run.test_examples import SMALL
 
 pytestmark = pytest.mark.skipif(
@@ -32,7 +35,7 @@ pytestmark = pytest.mark.skipif(
 HERE = Path(__file__).parent
 #: Types that all engines take at their border.
 BORDER = {"f32", "f64", "i32", "i64"}
-RANDOM = 40
+RANDOM, DECLARED = 40, 4
 #: Elements of all values of a module that the interpreter, which is slow, takes in every run.
 QUICK = 100_000
 
@@ -49,7 +52,8 @@ class Asked:
 
 def programs() -> list[tuple[str, str]]:
     named = [(f"{path.parent.name}_{path.stem}", path.read_text()) for path in SMALL]
-    return named + [(f"random_{seed}", random_program(seed)) for seed in range(RANDOM)]
+    declared = [(f"declared_{seed}", random_declared(seed)) for seed in range(DECLARED)]
+    return named + [(f"random_{seed}", random_program(seed)) for seed in range(RANDOM)] + declared
 
 
 def cores(folder: Path) -> dict[str, str]:
@@ -77,8 +81,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def asked(folder: Path) -> list[Asked]:
     """All modules, in the folder with their inputs, after both engines have run them."""
     found = []
+    rules = tuple(str(sample.write(folder)) for sample in SAMPLES)
     for name, text in programs():
-        made = compiled(text, name=f"{name}.kina")
+        made = compiled(text, Options(rules=rules if name.startswith("declared") else ()), f"{name}.kina")
         if isinstance(made, list):
             continue
         main = made.module.main
