@@ -78,20 +78,27 @@ def _conflict(case: Case, fact: Fact) -> Conflict:
     return Conflict(fact, case.value(name), *sides)
 
 
-def causes(found: Iterable[Conflict]) -> list[list[Conflict]]:
-    """The conflicts by what causes them: those over one axis that share an annotation are together."""
+def causes(case: Case, found: Iterable[Conflict]) -> list[list[Conflict]]:
+    """The conflicts by what causes them: those over one axis are together that share an annotation.
+
+    An annotation on a tensor of the same type that says the same counts as shared.
+    """
     groups: list[list[Conflict]] = []
     for conflict in found:
-        spans = {note.span for note in conflict.notes}
+        said = {_said(case, note) for note in conflict.notes}
         group, others = [conflict], []
         for each in groups:
-            shared = any(note.span in spans for other in each for note in other.notes)
+            shared = any(_said(case, note) in said for other in each for note in other.notes)
             if shared and each[0].axis == conflict.axis:
                 group = [*each, *group]
             else:
                 others.append(each)
         groups = [*others, group]
     return sorted(groups, key=lambda each: each[0].value.id)
+
+
+def _said(case: Case, note: Annotation) -> object:
+    return note.kind, note.dim, note.axes, note.priority, case.program.type_of(note.value)
 
 
 def conflict_finding(case: Case, group: Sequence[Conflict], helps: tuple[Help, ...]) -> Finding:

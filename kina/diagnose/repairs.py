@@ -54,7 +54,7 @@ class Candidate:
 
 def conflict_findings(case: Case, trial: Trial) -> Iterator[Finding]:
     """One finding for each cause; for each conflict of it, if no repair settles them together."""
-    groups = causes(conflicts(case))
+    groups = causes(case, conflicts(case))
     firsts = [_first(case, group, trial) for group in groups] if len(groups) > 1 else []
     for number, group in enumerate(groups):
         others = [each for index, each in enumerate(firsts) if index != number]
