@@ -93,21 +93,14 @@ def _session(
     from kina.run.inputs import Draw, from_arrays, read_npz
     from kina.run.ports import signature
     from kina.run.session import Session
-    from kina.run.start import estimated, hosted, simulated
-    from kina.run.xla import executor as on_xla
+    from kina.run.start import opened
 
     _check_devices(values["devices"], module)
     spans = {value.name: value.span for value in program.values} if program is not None else None
     ports = signature(module, spans)
     options = xla_options(values)
     verified = program if values["verify"] else None
-    if options is None:
-        estimate = estimated(module, program, verified, ports.devices)
-        executor = simulated(module, values["kernels"])
-    else:
-        executor = stack.enter_context(on_xla(module, ports, options))
-        # what an accelerator holds does not take the memory of this machine
-        estimate = estimated(module, program, verified, hosted(executor))
+    executor, estimate = opened(module, ports, program, verified, options, stack, values["kernels"])
     given = None
     if values["inputs"]:
         arrays = read_npz(values["inputs"], in_parts=executor.process[1] > 1)

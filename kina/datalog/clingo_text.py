@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kina.datalog.clingo_order import Join, Tie, plan
 from kina.datalog.compiled import Asp
-from kina.datalog.rules import Relation, Rule, Rulebook, dependencies
+from kina.datalog.rules import Relation, Rule, Rulebook, needed
 from kina.datalog.syntax import (
     Aggregate,
     Arithmetic,
@@ -29,25 +29,6 @@ from kina.datalog.syntax import (
 )
 
 _OPERATORS = {"%": "\\"}
-
-
-def needed(
-    rulebook: Rulebook, outputs: Collection[str], given: Collection[str] = frozenset()
-) -> frozenset[str]:
-    """The relations that the outputs depend on, themselves included, as if the `given` ones were inputs."""
-    below: dict[str, set[str]] = {}
-    for rule in rulebook.rules:
-        if rule.head.relation in given:
-            continue
-        below.setdefault(rule.head.relation, set()).update(name for name, _ in dependencies(rule.clause))
-    found = set(outputs)
-    queue = list(outputs)
-    while queue:
-        for name in below.get(queue.pop(), ()):
-            if name not in found:
-                found.add(name)
-                queue.append(name)
-    return frozenset(found)
 
 
 def copies(rulebook: Rulebook, outputs: Collection[str]) -> dict[str, str]:

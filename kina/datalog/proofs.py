@@ -14,20 +14,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from kina.datalog.clingo_text import needed
 from kina.datalog.cone import Cone, Goal, least_heights, shallow_bounds
 from kina.datalog.joins import Stage, compile_body, instances, named_wildcards
 from kina.datalog.proof_steps import Derivation, write_steps
-from kina.datalog.rules import Rule, Rulebook
+from kina.datalog.rules import Rule, Rulebook, needed
 from kina.datalog.scope import Getter, Scope, Slots
 from kina.datalog.syntax import Atom, Variable, variables
 from kina.datalog.tables import Row, Tables, Value
 from kina.diagnostics.finding import ProofStep
 
 
-def proof_relations(rulebook: Rulebook, relation: str) -> frozenset[str]:
-    """The relations whose tuples a proof about `relation` needs."""
-    return needed(rulebook, [relation])
+def proof_relations(rulebook: Rulebook, *goals: str) -> frozenset[str]:
+    """The relations whose tuples proofs about the relations `goals` need."""
+    return needed(rulebook, goals)
 
 
 def prove(

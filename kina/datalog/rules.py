@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kina.datalog.added import AddedFile
@@ -122,3 +122,22 @@ def _inside(aggregate: Aggregate) -> tuple[str, ...]:
             case _:
                 pass
     return tuple(names)
+
+
+def needed(
+    rulebook: Rulebook, outputs: Collection[str], given: Collection[str] = frozenset()
+) -> frozenset[str]:
+    """The relations that the outputs depend on, themselves included, as if the `given` ones were inputs."""
+    below: dict[str, set[str]] = {}
+    for rule in rulebook.rules:
+        if rule.head.relation in given:
+            continue
+        below.setdefault(rule.head.relation, set()).update(name for name, _ in dependencies(rule.clause))
+    found = set(outputs)
+    queue = list(outputs)
+    while queue:
+        for name in below.get(queue.pop(), ()):
+            if name not in found:
+                found.add(name)
+                queue.append(name)
+    return frozenset(found)

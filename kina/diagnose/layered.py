@@ -49,7 +49,7 @@ def outline(rulebook: Rulebook, goals: Iterable[str]) -> Outline:
     kept = tuple(rule for rule in rulebook.rules if rule.head.relation not in BOUNDARY)
     coarse = replace(rulebook, relations=relations, rules=kept)
     outputs = sorted(name for name in wanted | negated if not rulebook.relations[name].is_input)
-    needed = frozenset[str]().union(*(proof_relations(rulebook, name) for name in (*outputs, *BOUNDARY)))
+    needed = proof_relations(rulebook, *outputs, *BOUNDARY)
     inputs = frozenset(name for name in needed if rulebook.relations[name].is_input)
     return Outline(coarse, inputs, tuple(outputs))
 
@@ -124,7 +124,7 @@ class LayeredProver:
             table.name: _near(given.get(table.name, []), table.columns[0].type, ops, values)
             for table in self.rulebook.inputs
         }
-        needed = set().union(*(proof_relations(self.rulebook, name) for name in BOUNDARY))
+        needed = proof_relations(self.rulebook, *BOUNDARY)
         derived = sorted(name for name in needed if not self.rulebook.relations[name].is_input)
         return Prover(self.rulebook, {**near, **self.derive(ops_only(self.facts.entry), near, derived)})
 

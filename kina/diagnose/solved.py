@@ -107,12 +107,12 @@ class Solved:
 
         rules = compiled_rules(layouts_only(self.facts.entry), self.program.rules)
         if len(self.program.ops) <= LARGE:
-            needed = frozenset[str]().union(*(proof_relations(rules.rulebook, goal) for goal in LAYOUT_GOALS))
+            needed = proof_relations(rules.rulebook, *LAYOUT_GOALS)
             return self._proving(rules, [name for name in needed if not rules.tables[name].is_input])
         plan = outline(rules.rulebook, LAYOUT_GOALS)
         facts = replace(self.facts, relations=facts_for(plan, self.facts, with_derived=True))
         found = solve(self.solver, rules, facts.relations, plan.outputs)
-        relations = {**self._given(rules), **found.relations}
+        relations = {**self.facts.given(rules.inputs), **found.relations}
         derive = deriving(self.solver, self.program.rules)
         return LayeredProver(rules.rulebook, plan, facts, relations, derive)
 
@@ -120,10 +120,7 @@ class Solved:
         from kina.datalog.proofs import Prover
 
         found = solve(self.solver, rules, self.facts.relations, derived)
-        return Prover(rules.rulebook, {**self._given(rules), **found.relations})
-
-    def _given(self, rules: Compiled) -> dict[str, Sequence[Fact]]:
-        return {table.name: self.facts.relations.get(table.name, []) for table in rules.inputs}
+        return Prover(rules.rulebook, {**self.facts.given(rules.inputs), **found.relations})
 
     def prove(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
         """The proof of a tuple of any relation, of least height. KeyError if it was not derived."""
@@ -177,9 +174,14 @@ def solve_program(
         rules = rules_for(facts.entry, program.rules)
     with stage("solve"):
         outputs = _outputs(program, facts, decisions_only)
-        given = {table.name: facts.relations.get(table.name, []) for table in rules.inputs}
         known = [name for name in outputs if name in rules.tables]
-        found = solve(solver, rules, given, known, alike=lambda: alike_ops(program, facts.value_names))
+        found = solve(
+            solver,
+            rules,
+            facts.given(rules.inputs),
+            known,
+            alike=lambda: alike_ops(program, facts.value_names),
+        )
         # Another rule base than Kina's own may lack a relation, which is empty then.
         solution = replace(found, relations={**{name: [] for name in outputs}, **found.relations})
     return Solved(program, facts, rules, solution, solver, rules_for is compiled_rules)

@@ -96,12 +96,10 @@ def inquire_facts(
     with stage("rules"):
         rulebook = rules_of(facts.entry, program.rules)
     with stage("solve"):
-        needed: set[str] = set()
-        for relation in wanted:
-            needed |= proof_relations(rulebook, relation)
+        needed = proof_relations(rulebook, *wanted)
         derived = sorted(name for name in needed if not rulebook.relations[name].is_input)
         solution = solve(solver, rulebook, facts.relations, derived)
-    relations = _with_given(rulebook, facts, solution.relations)
+    relations = {**facts.given(rulebook.inputs), **solution.relations}
     engine = (solution.solver, solution.version)
     return Inquiry(program, facts, rulebook, relations, engine, Prover(rulebook, relations))
 
@@ -123,13 +121,7 @@ def inquire_layered(program: Program, value: Value, solver: str, stage: Stage) -
         facts = replace(facts, relations=facts_for(plan, facts, with_derived=derived))
     with stage("solve"):
         solution = solve(solver, rules, facts.relations, plan.outputs)
-    relations = _with_given(rules.rulebook, facts, solution.relations)
+    relations = {**facts.given(rules.inputs), **solution.relations}
     prover = LayeredProver(rules.rulebook, plan, facts, relations, deriving(solver, program.rules))
     engine = (solution.solver, solution.version)
     return Inquiry(program, facts, rules.rulebook, relations, engine, prover, goal)
-
-
-def _with_given(
-    rulebook: Rulebook, facts: Facts, derived: Mapping[str, Sequence[Fact]]
-) -> Mapping[str, Sequence[Fact]]:
-    return {**{each.name: facts.relations.get(each.name, []) for each in rulebook.inputs}, **derived}

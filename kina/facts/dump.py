@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from kina.facts.axes import axes_facts, axes_word
 from kina.facts.entry import entry_text
@@ -17,6 +19,13 @@ from kina.frontend.ops import OPS
 LARGEST = 2**31 - 1
 
 Fact = tuple[str | int, ...]
+
+
+class _Named(Protocol):
+    """A relation, by its ground name."""
+
+    @property
+    def name(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,10 @@ class Facts:
     priorities: tuple[int, ...]
     derived: bool
     entry: str
+
+    def given(self, inputs: Iterable[_Named]) -> dict[str, list[Fact]]:
+        """The facts of the `inputs` of some rules; those of another rule base may be others than these."""
+        return {each.name: self.relations.get(each.name, []) for each in inputs}
 
 
 def dump(program: Program) -> Facts:

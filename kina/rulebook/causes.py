@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kina.datalog.proofs import Prover
-from kina.datalog.rules import Rulebook
+from kina.datalog.rules import Rulebook, needed
 from kina.datalog.tables import Row
 from kina.diagnostics.finding import ProofStep
 from kina.rulebook.changes import RuleChange
 from kina.rulebook.delta import Delta
-from kina.rulebook.evaluate import reached
 
 Tuple = tuple[str, Row]
 
@@ -49,7 +48,7 @@ class Reasons:
             return ()
         name = step.relation.removeprefix("!")
         if name not in self._below:
-            self._below[name] = reached(self._rulebook, {name})
+            self._below[name] = needed(self._rulebook, {name})
         declared = {self._rulebook.relations[each].declared for each in self._below[name]}
         return [
             change.name

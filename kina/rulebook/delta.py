@@ -9,12 +9,11 @@ from functools import cached_property
 from kina.datalog.compiled import Compiled
 from kina.datalog.engine import solve
 from kina.datalog.joins import compile_body, instances, named_wildcards
-from kina.datalog.rules import Rule, Rulebook
+from kina.datalog.rules import Rule, Rulebook, needed
 from kina.datalog.scope import Scope
 from kina.datalog.tables import Row, Tables
 from kina.facts.dump import Facts
 from kina.rulebook.changes import RuleChange, clause_text
-from kina.rulebook.evaluate import reached
 
 #: A relation and one of its tuples.
 Tuple = tuple[str, Row]
@@ -90,8 +89,8 @@ class _Derived:
         changed = frozenset(
             name for name, relation in rulebook.relations.items() if relation.declared in heads
         )
-        given = {table.name: facts.relations.get(table.name, []) for table in rules.inputs}
-        wanted = [name for name in reached(rulebook, changed) if name not in given]
+        given = facts.given(rules.inputs)
+        wanted = [name for name in needed(rulebook, changed) if name not in given]
         found = solve(solver, rules, given, wanted).relations if wanted else {}
         return _Derived(rulebook, changed, Tables({**given, **found}))
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from kina.datalog.compiled import Compiled
 from kina.datalog.engine import solve
 from kina.datalog.joins import Stage, compile_body, instances, named_wildcards
-from kina.datalog.rules import Relation, Rule, Rulebook, dependencies
+from kina.datalog.rules import Relation, Rule, Rulebook, needed
 from kina.datalog.scope import Scope
 from kina.datalog.syntax import Atom, Negation, Premise, Term, Wildcard
 from kina.datalog.tables import Row, Tables, Value
@@ -80,7 +80,7 @@ def evaluate(program: Program, rules: Compiled, solver: str = "auto") -> Evaluat
     Raises SetupError if the engine cannot be used, ProgramError if the rules are at fault.
     """
     facts = dump(program)
-    given = {table.name: facts.relations.get(table.name, []) for table in rules.inputs}
+    given = facts.given(rules.inputs)
     wanted = op_cone(rules.rulebook)
     found = solve(solver, rules, given, [name for name in wanted if name not in given]).relations
     return Evaluation(program, facts, rules, frozenset(wanted), Tables({**given, **found}))
@@ -89,23 +89,8 @@ def evaluate(program: Program, rules: Compiled, solver: str = "auto") -> Evaluat
 def op_cone(rulebook: Rulebook) -> tuple[str, ...]:
     """The relations that say something of an op, with all that they rest on, in order of declaration."""
     wanted = [name for name in (*OP_RELATIONS, *ATTRIBUTE_RELATIONS) if name in rulebook.relations]
-    below = reached(rulebook, wanted)
+    below = needed(rulebook, wanted)
     return tuple(name for name in rulebook.relations if name in below)
-
-
-def reached(rulebook: Rulebook, start: Collection[str]) -> frozenset[str]:
-    """The relations that those of `start` rest on, and these."""
-    rests: dict[str, set[str]] = {}
-    for rule in rulebook.rules:
-        rests.setdefault(rule.head.relation, set()).update(name for name, _ in dependencies(rule.clause))
-    seen = set(start)
-    stack = list(seen)
-    while stack:
-        for name in rests.get(stack.pop(), ()):
-            if name not in seen:
-                seen.add(name)
-                stack.append(name)
-    return frozenset(seen)
 
 
 def _fires(rulebook: Rulebook, rule: Rule, tables: Tables) -> Iterator[tuple[str, frozenset[str]]]:

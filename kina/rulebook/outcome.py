@@ -82,7 +82,7 @@ class Outcomes:
         """Everything that follows from the program `text`, `more` tuples of inputs and some more `rules`."""
         facts = self._facts(text)
         rulebook = self.base.with_entry(f"{facts.entry}\n{rules}", self.base.added).rulebook
-        given = {table.name: list(facts.relations.get(table.name, [])) for table in rulebook.inputs}
+        given = {name: [*rows] for name, rows in facts.given(rulebook.inputs).items()}
         for name, row in more:
             given[name].append(row)
         return Outcome(rulebook, Tables({**given, **self._derived(rulebook, given)}))

@@ -15,7 +15,7 @@ from kina.mlir.syntax import Module
 from kina.run.executor import Executor, Simulated
 from kina.run.inputs import Draw, from_arrays
 from kina.run.outputs import arrays
-from kina.run.ports import signature
+from kina.run.ports import Signature, signature
 from kina.run.report import Estimate
 from kina.run.session import Session, StepReport
 from kina.run.xla import Xla, XlaOptions
@@ -78,14 +78,8 @@ def started(program: Program, text: str, inputs: Mapping[str, Any] | None, choic
         named = {name: np.asarray(array) for name, array in inputs.items()}
         given = from_arrays(named, ports.arguments, range(ports.devices), "inputs")
     with ExitStack() as stack:
-        if choices.engine == "sim":
-            estimated(module, program, verified, ports.devices)
-            executor: Executor = simulated(module)
-        else:
-            from kina.run.xla import executor as on_xla
-
-            executor = found = stack.enter_context(on_xla(module, ports, XlaOptions(choices.platform)))
-            estimated(module, program, verified, hosted(found))
+        options = XlaOptions(choices.platform) if choices.engine == "xla" else None
+        executor, _ = opened(module, ports, program, verified, options, stack)
         session = Session(ports, executor, Draw(choices.seed), choices.steps, given, verified)
         session.run(lambda _: None)
         outputs = arrays(session, per_device=False)
@@ -103,6 +97,28 @@ def _check(choices: Choices) -> None:
     for name, number, least in (("steps", choices.steps, 1), ("seed", choices.seed, 0)):
         if type(number) is not int or number < least:
             raise SetupError(f"{name} is {number!r}, which is not a whole number from {least} on")
+
+
+def opened(
+    module: Module,
+    ports: Signature,
+    program: Program | None,
+    verified: Program | None,
+    options: XlaOptions | None,
+    stack: ExitStack,
+    kernels: bool = False,
+) -> tuple[Executor, Estimate]:
+    """What executes the module, XLA as `options` say or without them the simulator, and what a run needs.
+
+    Raises as `estimated` and `simulated` do, and SetupError if XLA does not have the devices.
+    """
+    if options is None:
+        estimate = estimated(module, program, verified, ports.devices)
+        return simulated(module, kernels), estimate
+    from kina.run.xla import executor as on_xla
+
+    executor = stack.enter_context(on_xla(module, ports, options))
+    return executor, estimated(module, program, verified, hosted(executor))
 
 
 def estimated(module: Module, program: Program | None, verified: Program | None, hosted: int) -> Estimate:
