@@ -21,7 +21,6 @@ from kina.datalog.rules import Relation, Rule
 from kina.datalog.syntax import (
     Atom,
     Comparison,
-    Premise,
     Variable,
     Wildcard,
     outer_variables,
@@ -134,8 +133,3 @@ def _rename(atom: Atom, names: Mapping[str, str]) -> Atom:
         for term in atom.arguments
     )
     return replace(atom, arguments=arguments)
-
-
-def others(body: tuple[Premise, ...]) -> tuple[Premise, ...]:
-    """The premises that are not positive atoms."""
-    return tuple(premise for premise in body if not isinstance(premise, Atom))

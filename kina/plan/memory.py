@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from math import prod
 
 from kina.frontend.ir import Program
 from kina.plan.decisions import Coercion, Layout
-
-
-def local_bytes(program: Program, value: int, layout: Layout) -> int:
-    """Bytes of one device's shard of a value."""
-    sizes = {axis.name: axis.size for axis in program.mesh.axes}
-    parts = prod(sizes[axis] for axes in layout for axis in axes)
-    return program.type_of(value).bytes // parts
 
 
 def peak_bytes(program: Program, layouts: tuple[Layout, ...], coercions: Iterable[Coercion]) -> int:

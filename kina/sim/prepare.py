@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -138,13 +138,3 @@ def _made(op: Op, kernel: Kernel, attributes: Mapping[str, Any]) -> Array:
             error("K603", f"`{op.kind}` has an element out of range: {wrong}", op.span)
         ) from None
     return value
-
-
-def count_steps(plans: Sequence[Plan]) -> int:
-    """How many steps the plans and their branches have."""
-    todo, count = list(plans), 0
-    while todo:
-        plan = todo.pop()
-        count += len(plan.steps)
-        todo.extend(branch for step in plan.steps for branch in step.branches)
-    return count
