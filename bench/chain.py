@@ -16,11 +16,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from bench.conflicts import PIPELINE, mlir_opt
 from bench.peers import run
-from bench.peers.results import markdown, save
+from bench.peers.results import markdown, save, spread
 from bench.peers.run import Files, Taken
 from bench.propagation import solvers
 
@@ -157,7 +156,7 @@ def table(rows: Sequence[Row]) -> str:
     lines = [["seconds", *names, *(f"{name}, processor" for name in names)]]
     for name in dict.fromkeys(row.name for row in rows):
         found = [known[name, layers] for layers in sizes]
-        walls = [f"{min(s):.3f} ({median(s):.3f}, {max(s):.3f})" for s in (row.seconds for row in found)]
+        walls = [spread(row.seconds) for row in found]
         used = [min(row.processor) for row in found]
         lines.append([name, *walls, *("" if each != each else f"{each:.2f}" for each in used)])
     meaning = "\n".join(f"- {name}: {said}" for name, said in ROWS.items())

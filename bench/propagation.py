@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from bench.peers import run
 from bench.peers.options import parsed
-from bench.peers.results import markdown, save
+from bench.peers.results import markdown, save, spread
 from bench.peers.run import Taken
 from bench.peers.schemes import SCHEMES, Scheme, Sizes
 from bench.plots import lines
@@ -114,7 +113,7 @@ def _block(head: str, rows: Sequence[Row], cell: Callable[[Row], str]) -> str:
 
 
 def _wall(row: Row) -> str:
-    return f"{min(row.seconds):.3f} ({median(row.seconds):.3f}, {max(row.seconds):.3f})"
+    return spread(row.seconds)
 
 
 def _processor(row: Row) -> str:

@@ -16,11 +16,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from bench.collectives import kina
 from bench.measure import ROOT, resident_mib
-from bench.peers.results import markdown, save
+from bench.peers.results import markdown, save, spread
 from bench.peers.run import Files, jax_environment, written
 from bench.peers.schemes import LARGE, LARGE_SIZES, SCHEMES, Scheme, Sizes
 from bench.plots import bars
@@ -116,12 +115,11 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         mine = sim[row.scheme, row.model]
         title = LARGE.title if row.scheme == LARGE.name else SCHEMES[row.scheme].title
-        spread = f"{min(row.seconds):.3f} ({median(row.seconds):.3f}, {max(row.seconds):.3f})"
         lines.append(
             [
                 f"{row.model}, {title}" if row.engine == "sim" else "",
                 row.engine,
-                spread,
+                spread(row.seconds),
                 f"{min(row.processor):.3f}",
                 "" if row.engine == "sim" else f"{mine / min(row.seconds):.2f} of it",
                 f"{row.memory_mib:,.0f}",

@@ -9,7 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from kina.diagnostics.finding import Finding, ProgramError, SetupError
+from kina.diagnostics.finding import Finding, ProgramError, SetupError, check_choice
 
 if TYPE_CHECKING:
     from kina.explain.answer import Answer
@@ -104,8 +104,7 @@ def check(
         ("on_conflict", on_conflict, ("error", "cost")),
         ("solver", solver, ("auto", "souffle", "clingo")),
     ):
-        if value not in known:
-            raise SetupError(f"there is no {name} `{value}`", f"there are {', '.join(known)}")
+        check_choice(name, value, known)
     added = tuple([os.fspath(each) for each in rules])
     options = Options(solver, _sizes(mesh), entry, on_conflict, strict, added)
     if isinstance(path_or_text, str) and any(mark in path_or_text for mark in "(\n"):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from kina.paths import rules_path
-from tests.command import ROOT
+from tests.command import ROOT, printed_by
 from tests.rulebook.changed import UNSPLIT, copied
 
 FILE = ROOT / "docs" / "rules-tools.md"
@@ -31,25 +27,7 @@ def printed(commands: list[str]) -> list[str]:
         copied(folder / "main")
         copied(folder / "branch", UNSPLIT)
         (folder / "mlp.kina").write_text(_PROGRAM.read_text(encoding="utf-8"), encoding="utf-8")
-        return [_printed(command, folder) for command in commands]
-
-
-def _printed(command: str, folder: Path) -> str:
-    """What one command prints, through a `grep -E` if there is one."""
-    kina, _, pattern = command.partition(" | grep -E ")
-    done = subprocess.run(
-        [sys.executable, "-m", *shlex.split(kina)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    text = done.stdout + done.stderr
-    if pattern:
-        wanted = re.compile(shlex.split(pattern)[0])
-        return "".join(f"{line}\n" for line in text.splitlines() if wanted.search(line))
-    return text
+        return [printed_by(command, folder) for command in commands]
 
 
 def accept() -> list[str]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.command import ROOT
+from tests.command import ROOT, printed_by
 
 FILE = ROOT / "docs" / "writing-rules.md"
 _BLOCK = re.compile(r"^(```+)(\w+)(?: (\S+))?\n(.*?)^\1$", re.S | re.M)
@@ -52,34 +48,7 @@ def carried_out(folder: Path, wanted: Callable[[Step], bool]) -> Iterator[tuple[
         if not step.command:
             (folder / step.name).write_text(step.text, encoding="utf-8")
         elif wanted(step):
-            yield step, _printed(step.name, folder)
-
-
-def _printed(command: str, folder: Path) -> str:
-    """What a command prints, through the `grep`s behind it."""
-    first, *filters = command.split(" | grep -E ")
-    words = shlex.split(first)
-    if words[0] == "cat":
-        text = (folder / words[1]).read_text(encoding="utf-8")
-    else:
-        done = subprocess.run(
-            [sys.executable, "-m", *words],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-        )
-        text = done.stdout + done.stderr
-    for each in filters:
-        *options, pattern = shlex.split(each)
-        lines = text.splitlines()
-        if options:
-            found = [match[0] for line in lines for match in re.finditer(pattern, line)]
-        else:
-            found = [line for line in lines if re.search(pattern, line)]
-        text = "".join(f"{line}\n" for line in found)
-    return text
+            yield step, printed_by(step.name, folder)
 
 
 def accept(slow: bool = False) -> list[str]:

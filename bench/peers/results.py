@@ -10,6 +10,7 @@ from dataclasses import asdict, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 from pathlib import Path
+from statistics import median
 from types import MappingProxyType
 from typing import Any
 
@@ -55,6 +56,11 @@ def _processor() -> str:
     except OSError:
         return platform.processor()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+def spread(seconds: Sequence[float]) -> str:
+    """The fastest (median, slowest)."""
+    return f"{min(seconds):.3f} ({median(seconds):.3f}, {max(seconds):.3f})"
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:

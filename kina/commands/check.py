@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kina.commands.options import options_from, program_options, solver_option
+from kina.commands.options import format_option, options_from, program_options, solver_option
 from kina.commands.show import show_findings, style_for
 from kina.diagnostics.finding import Finding, SetupError
 from kina.output import reason, result_path, write_stderr, write_stdout, write_text
@@ -40,14 +40,7 @@ Examples:
     show_default=True,
     help="What a conflict is: an error, or settled by the cheaper plan and reported.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "concise", "json", "sarif", "github"]),
-    default="text",
-    show_default=True,
-    help="Text puts results on stdout and findings on stderr; the others write all to stdout.",
-)
+@format_option("Text puts results on stdout and findings on stderr; the others write all to stdout.")
 @click.option(
     "--expect", metavar="LOCK", type=click.Path(), help="Compare with a lock file; fail on a difference."
 )

@@ -79,6 +79,18 @@ def conflict_option(command: Command) -> Command:
     )(command)
 
 
+def format_option(help_: str) -> Callable[[Command], Command]:
+    """`--format`, how findings are written; the value is called `form`."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "concise", "json", "sarif", "github"]),
+        default="text",
+        show_default=True,
+        help=help_,
+    )
+
+
 def options_from(values: dict[str, Any]) -> Options:
     """The pipeline's options out of a command's parameters."""
     names = ("solver", "mesh", "entry", "on_conflict", "strict", "rules")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kina.commands.options import format_option
 from kina.commands.rules_options import base_of, base_option, file_completion, outside, quick_solver_option
 from kina.output import write_stdout
 
@@ -31,14 +32,7 @@ Examples:
 @quick_solver_option
 @base_option
 @click.option("--tests/--no-tests", default=True, show_default=True, help="Run the tests beside the files.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "concise", "json", "sarif", "github"]),
-    default="text",
-    show_default=True,
-    help="Text goes to stderr; the others to stdout.",
-)
+@format_option("Text goes to stderr; the others to stdout.")
 @click.option("--width", type=click.IntRange(40, 1000), help="Columns of text; the terminal's by default.")
 def lint(
     files: tuple[str, ...], solver: str, base: str | None, tests: bool, form: str, width: int | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kina.source import Span
@@ -105,3 +106,9 @@ class SetupError(Exception):
         super().__init__(message)
         self.message = message
         self.help = help_
+
+
+def check_choice(name: str, value: str, known: Sequence[str]) -> None:
+    """SetupError if the choice `name` is none of those that are known."""
+    if value not in known:
+        raise SetupError(f"there is no {name} `{value}`", f"there are {', '.join(known)}")

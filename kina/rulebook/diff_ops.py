@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kina.datalog.tables import Row
+from kina.facts.dump import operand_port, result_port
 from kina.frontend.ir import Op
 from kina.frontend.ops import OPS
 from kina.rulebook.base import RuleBase
@@ -103,8 +104,8 @@ def _port_names(evaluation: Evaluation, op: Op, instance: Instance) -> dict[str,
     operands = operand_names(OPS[op.kind], instance)
     results = ["result"] if len(op.results) == 1 else [f"result {pos}" for pos in range(len(op.results))]
     return {
-        **{f"{name}/{pos}": operand for pos, operand in enumerate(operands)},
-        **{f"{name}/r{pos}": result for pos, result in enumerate(results)},
+        **{operand_port(name, pos): operand for pos, operand in enumerate(operands)},
+        **{result_port(name, pos): result for pos, result in enumerate(results)},
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kina.diagnostics.finding import Finding, ProgramError, SetupError, error
+from kina.diagnostics.finding import Finding, ProgramError, SetupError, check_choice, error
 from kina.frontend.ir import Program
 from kina.mlir.syntax import Module
 from kina.run.executor import Executor, Simulated
@@ -19,6 +19,7 @@ from kina.run.ports import Signature, signature
 from kina.run.report import Estimate
 from kina.run.session import Session, StepReport
 from kina.run.xla import Xla, XlaOptions
+from kina.run.xla import executor as on_xla
 from kina.sim.dtypes import Array
 
 
@@ -92,8 +93,7 @@ def _check(choices: Choices) -> None:
         ("engine", choices.engine, ("sim", "xla")),
         ("platform", choices.platform, ("auto", "cpu", "gpu", "tpu")),
     ):
-        if value not in known:
-            raise SetupError(f"there is no {name} `{value}`", f"there are {', '.join(known)}")
+        check_choice(name, value, known)
     for name, number, least in (("steps", choices.steps, 1), ("seed", choices.seed, 0)):
         if type(number) is not int or number < least:
             raise SetupError(f"{name} is {number!r}, which is not a whole number from {least} on")
@@ -115,8 +115,6 @@ def opened(
     if options is None:
         estimate = estimated(module, program, verified, ports.devices)
         return simulated(module, kernels), estimate
-    from kina.run.xla import executor as on_xla
-
     executor = stack.enter_context(on_xla(module, ports, options))
     return executor, estimated(module, program, verified, hosted(executor))
 
