@@ -1,4 +1,4 @@
-"""The tuples that a goal may rest on, and the least heights of their proofs."""
+"""The tuples that goals may rest on, and the least heights of their proofs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class _Found(NamedTuple):
 
 @dataclass(slots=True)
 class Cone:
-    """The tuples that a goal may rest on, as far as they are found, with their derivations.
+    """The tuples that goals may rest on, as far as they are found, with their derivations.
 
     Tuples of the relations in `bounds` have no proof higher than that, and are looked into when it matters.
     The others are numbered as they are found, nearest first; `cut` says whether some were left out.
     """
 
-    goal: Goal
+    goals: tuple[Goal, ...]
     bounds: Mapping[str, int]
     cut: bool = False
     _edge: list[Goal] = field(default_factory=list)
@@ -45,11 +45,12 @@ class Cone:
     def grow(
         self, most: int, least: Mapping[str, int], derivations: Callable[[Goal], Iterable[Derivation]]
     ) -> None:
-        """Find all that a proof of the goal of at most height `most` can consist of.
+        """Find all that proofs of the goals of at most height `most` can consist of.
 
-        A tuple some steps away from the goal is left out if the `least` height of its relation makes more.
+        A tuple some steps away from every goal is left out if the `least` height of its relation makes more.
         """
-        self._number(self.goal)
+        for goal in self.goals:
+            self._number(goal)
         depth = 0
         while self._edge:
             edge, self._edge = self._edge, []

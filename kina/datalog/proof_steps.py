@@ -36,12 +36,15 @@ class Derivation(NamedTuple):
 
 
 def write_steps(
-    rulebook: Rulebook, tables: Tables, goal: tuple[str, Row], chosen: Mapping[tuple[str, Row], Derivation]
+    rulebook: Rulebook,
+    tables: Tables,
+    goals: Iterable[tuple[str, Row]],
+    chosen: Mapping[tuple[str, Row], Derivation],
 ) -> tuple[ProofStep, ...]:
-    """The steps from the goal down, each tuple once; negations and comparisons are steps of their own."""
-    numbers: dict[tuple[str, Row], int] = {goal: 0}
-    steps: list[ProofStep | None] = [None]
-    queue = [goal]
+    """The steps from the goals down, each tuple once; negations and comparisons are steps of their own."""
+    queue = list(dict.fromkeys(goals))
+    numbers = {goal: number for number, goal in enumerate(queue)}
+    steps: list[ProofStep | None] = [None] * len(queue)
     scopes: dict[int, Scope] = {}
     for node in queue:
         derivation = chosen[node]

@@ -9,7 +9,7 @@ What is further from the goal than the height found cannot lower it, so short pr
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -64,18 +64,19 @@ class Prover:
         Of several derivations of one height the first in the order of clauses and of premises is taken.
         KeyError if the tuple is not derived.
         """
-        with without_collection():
-            return self._prove((relation, columns))
+        return self.prove_all([(relation, columns)])
 
-    def _prove(self, goal: Goal) -> tuple[ProofStep, ...]:
-        cone = self._search(goal)
-        chosen: dict[Goal, Derivation] = {}
-        queue = [goal]
-        for node in queue:
-            if node not in chosen:
-                chosen[node] = cone.best(node) or self._settled(node)[1]
-                queue += chosen[node].premises
-        return write_steps(self.rulebook, self.tables, goal, chosen)
+    def prove_all(self, goals: Sequence[Goal]) -> tuple[ProofStep, ...]:
+        """The same for several tuples, which come first: what their proofs share is looked for once."""
+        with without_collection():
+            cone = self._search(goals)
+            chosen: dict[Goal, Derivation] = {}
+            queue = [*goals]
+            for node in queue:
+                if node not in chosen:
+                    chosen[node] = cone.best(node) or self._settled(node)[1]
+                    queue += chosen[node].premises
+            return write_steps(self.rulebook, self.tables, goals, chosen)
 
     #: The same in a prover that has all tuples; `LayeredProver` leaves out how ops connect.
     sketch = prove
@@ -100,26 +101,29 @@ class Prover:
     def height(self, relation: str, columns: Row) -> int:
         """The least height of a proof of the tuple. KeyError if it is not derived."""
         goal = (relation, columns)
-        height = self._search(goal).height(goal)
+        height = self._search([goal]).height(goal)
         assert height is not None
         return height
 
-    def _search(self, goal: Goal, bounds: Mapping[str, int] | None = None) -> Cone:
-        if not self.tables.has(*goal):
-            raise KeyError(f"{goal[0]}{goal[1]}")
-        most, slack = self._least[goal[0]], _SLACK
+    def _search(self, goals: Sequence[Goal], bounds: Mapping[str, int] | None = None) -> Cone:
+        for relation, row in goals:
+            if not self.tables.has(relation, row):
+                raise KeyError(f"{relation}{row}")
+        most, slack = max(self._least[relation] for relation, _ in goals), _SLACK
         while True:
-            cone = Cone(goal, self._bounds if bounds is None else bounds)
+            cone = Cone(tuple(goals), self._bounds if bounds is None else bounds)
             cone.grow(most, self._least, self._derivations_of)
             cone.settle(self._shallow_height)
-            height = cone.height(goal)
-            if height is not None and (height <= most or not cone.cut):
+            heights = [height for goal in goals if (height := cone.height(goal)) is not None]
+            unproved = len(heights) < len(goals)
+            if not unproved and (max(heights) <= most or not cone.cut):
                 return cone
             if not cone.cut:
-                raise KeyError(f"{goal[0]}{goal[1]}")
+                relation, row = next(goal for goal in goals if cone.height(goal) is None)
+                raise KeyError(f"{relation}{row}")
             most, slack = most + slack, 2 * slack
-            if height is not None:
-                most = min(most, height)
+            if not unproved:
+                most = min(most, max(heights))
 
     def _shallow_height(self, node: Goal) -> int:
         return self._settled(node)[0]
@@ -128,7 +132,7 @@ class Prover:
         """Height and derivation of a tuple that rests on no recursive relation: its cone is small."""
         found = self._shallow.get(node)
         if found is None:
-            cone = self._search(node, {})
+            cone = self._search([node], {})
             settled = {each: (height, best) for each, height, best in cone.settled()}
             found = self._shallow[node] = settled[node]
             if not cone.cut:

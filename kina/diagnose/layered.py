@@ -103,8 +103,7 @@ class LayeredProver:
             open_ = [(step.relation, step.columns) for step in steps if step.relation in BOUNDARY]
             if not open_:
                 return steps
-            prover = self._connections(steps)
-            return _joined(steps, {goal: prover.prove(*goal) for goal in open_})
+            return _joined(steps, open_, self._connections(steps).prove_all(open_))
 
     def sketch(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
         """The same without what the steps between dims rest on: by the first run alone."""
@@ -143,21 +142,21 @@ def _near(
 
 
 def _joined(
-    steps: Sequence[ProofStep], below: Mapping[tuple[str, Fact], tuple[ProofStep, ...]]
+    steps: Sequence[ProofStep], open_: Collection[tuple[str, Fact]], below: Sequence[ProofStep]
 ) -> tuple[ProofStep, ...]:
-    """The proof with the steps at the boundary replaced by their own proofs; equal tuples are one step."""
+    """The proof with the steps at the boundary, `open_`, proved by those `below`; equal tuples are one step."""
     merged = list(steps)
     known = {(step.relation, step.columns): step.id for step in steps}
-    for goal, proof in below.items():
-        numbers = []
-        for step in proof:
-            key = (step.relation, step.columns)
-            if key not in known:
-                known[key] = len(merged)
-                merged.append(step)
-            numbers.append(known[key])
-        for step, number in zip(proof, numbers, strict=True):
-            if step is merged[number] or (step.relation, step.columns) == goal:
-                premises = tuple(numbers[premise] for premise in step.premises)
-                merged[number] = replace(step, id=number, premises=premises)
+    numbers = []
+    for step in below:
+        key = (step.relation, step.columns)
+        if key not in known:
+            known[key] = len(merged)
+            merged.append(step)
+        numbers.append(known[key])
+    goals = frozenset(open_)
+    for step, number in zip(below, numbers, strict=True):
+        if step is merged[number] or (step.relation, step.columns) in goals:
+            premises = tuple(numbers[premise] for premise in step.premises)
+            merged[number] = replace(step, id=number, premises=premises)
     return tuple(merged)
