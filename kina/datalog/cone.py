@@ -35,10 +35,11 @@ class Cone:
     goals: tuple[Goal, ...]
     bounds: Mapping[str, int]
     cut: bool = False
-    _edge: list[Goal] = field(default_factory=list)
     _numbers: dict[Goal, int] = field(default_factory=dict)
+    _nodes: list[Goal] = field(default_factory=list)
     _found: list[_Found] = field(default_factory=list)
     _waiting: list[list[int]] = field(default_factory=list)
+    _below: list[list[int] | None] = field(default_factory=list)
     _heights: dict[int, int] = field(default_factory=dict)
     _best: dict[int, Derivation] = field(default_factory=dict)
 
@@ -48,40 +49,54 @@ class Cone:
         """Find all that proofs of the goals of at most height `most` can consist of.
 
         A tuple some steps away from every goal is left out if the `least` height of its relation makes more.
+        What was found before is kept: only tuples that were left out are looked at anew.
         """
-        for goal in self.goals:
-            self._number(goal)
+        self.cut = False
+        edge = list(dict.fromkeys(self._number(goal) for goal in self.goals))
+        seen = bytearray(len(self._nodes))
         depth = 0
-        while self._edge:
-            edge, self._edge = self._edge, []
-            for node in edge:
+        while edge:
+            reached: list[int] = []
+            for number in edge:
+                seen[number] = True
+                node = self._nodes[number]
                 if depth + least[node[0]] > most:
                     self.cut = True
                     continue
-                for derivation in derivations(node):
-                    self._add(node, derivation)
+                below = self._below[number]
+                if below is None:
+                    below = self._below[number] = self._expanded(number, derivations(node))
+                reached += below
+            seen.extend(bytes(len(self._nodes) - len(seen)))
+            edge = [number for number in dict.fromkeys(reached) if not seen[number]]
             depth += 1
 
     def _number(self, node: Goal) -> int:
         number = self._numbers.get(node)
         if number is None:
-            number = self._numbers[node] = len(self._waiting)
+            number = self._numbers[node] = len(self._nodes)
+            self._nodes.append(node)
             self._waiting.append([])
-            self._edge.append(node)
+            self._below.append(None)
         return number
 
-    def _add(self, node: Goal, derivation: Derivation) -> None:
-        deep: list[int] = []
-        shallow: list[Goal] = []
-        for premise in derivation.premises:
-            if premise[0] in self.bounds:
-                shallow.append(premise)
-                continue
-            number = self._number(premise)
-            if number not in deep:
-                deep.append(number)
-                self._waiting[number].append(len(self._found))
-        self._found.append(_Found(self._numbers[node], derivation, tuple(deep), tuple(shallow)))
+    def _expanded(self, node: int, derivations: Iterable[Derivation]) -> list[int]:
+        """The premises in the cone of the derivations of a tuple, which are noted."""
+        below: list[int] = []
+        for derivation in derivations:
+            deep: list[int] = []
+            shallow: list[Goal] = []
+            for premise in derivation.premises:
+                if premise[0] in self.bounds:
+                    shallow.append(premise)
+                    continue
+                number = self._number(premise)
+                if number not in deep:
+                    deep.append(number)
+                    self._waiting[number].append(len(self._found))
+            self._found.append(_Found(node, derivation, tuple(deep), tuple(shallow)))
+            below += deep
+        return below
 
     def settle(self, shallow_height: Callable[[Goal], int]) -> None:
         """Least heights of all tuples that the derivations found so far prove, level by level."""

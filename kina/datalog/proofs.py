@@ -110,8 +110,8 @@ class Prover:
             if not self.tables.has(relation, row):
                 raise KeyError(f"{relation}{row}")
         most, slack = max(self._least[relation] for relation, _ in goals), _SLACK
+        cone = Cone(tuple(goals), self._bounds if bounds is None else bounds)
         while True:
-            cone = Cone(tuple(goals), self._bounds if bounds is None else bounds)
             cone.grow(most, self._least, self._derivations_of)
             cone.settle(self._shallow_height)
             heights = [height for goal in goals if (height := cone.height(goal)) is not None]

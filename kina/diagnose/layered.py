@@ -144,7 +144,7 @@ def _near(
 def _joined(
     steps: Sequence[ProofStep], open_: Collection[tuple[str, Fact]], below: Sequence[ProofStep]
 ) -> tuple[ProofStep, ...]:
-    """The proof with the steps at the boundary, `open_`, proved by those `below`; equal tuples are one step."""
+    """The proof with the steps at the boundary, `open_`, proved by those `below`; a tuple is one step."""
     merged = list(steps)
     known = {(step.relation, step.columns): step.id for step in steps}
     numbers = []
