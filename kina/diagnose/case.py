@@ -30,6 +30,7 @@ OUTPUTS = (
     "unruled",
     "role_clash",
     "dim_misplaced",
+    "attribute_unsettled",
     "gathered_to_reshape",
     "gathered_to_move",
     "gathered_whole",

@@ -31,9 +31,10 @@ def findings(solved: Solved, decisions: Decisions, attempt: Attempt) -> tuple[Fi
         return found
     declared = solved.program.declared
     if declared is not None and declared.visible.ops:
+        from kina.diagnose.rule_faults import unsettled_attributes
         from kina.mlir.local_op import misfits
 
-        found = (*found, *misfits(solved.program, decisions))
+        found = (*found, *unsettled_attributes(solved.case), *misfits(solved.program, decisions))
     needless_ones = needless(solved.case, decisions, lambda source: attempt(source).decisions())
     return (*found, *warnings(solved.case, decisions), *needless_ones)
 

@@ -1,11 +1,12 @@
-"""Rules that contradict each other, or speak of dims that are not there: then nothing can be decided."""
+"""Rules that contradict each other, speak of dims that are not there, or leave open what attributes do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kina.diagnose.case import Case, Fact
-from kina.diagnostics.finding import Finding
+from kina.diagnose.case import Case, Fact, plural
+from kina.diagnostics.finding import Finding, Help, Label
+from kina.facts.names import encode
 from kina.frontend.ir import Op
 
 
@@ -58,3 +59,57 @@ def _misplaced_dims(case: Case) -> Iterator[Finding]:
             rule="sanity.misplaced-factor",
             more=("`kina explain K903`",),
         )
+
+
+def unsettled_attributes(case: Case) -> Iterator[Finding]:
+    """An error (K905) for each attribute that rules leave open of a kind that is computed in parts."""
+    found: dict[tuple[str, str], list[tuple[Op, Fact]]] = {}
+    for fact in case.rows("attribute_unsettled"):
+        op = _op_of(case, fact[0])
+        if op is not None:
+            name = next(name for name, _ in op.attributes if encode(name) == fact[1])
+            found.setdefault((op.kind, name), []).append((op, fact))
+    for (kind, name), places in found.items():
+        op, fact = min(places, key=lambda place: place[0].id)
+        proof = case.proof("attribute_unsettled", fact)
+        spans = {each.span for each, _ in places} - {op.span}
+        yield Finding(
+            "K905",
+            "error",
+            f"{case.op_words(op)} is computed in parts, and {_open_words(proof[0].rule, name)}",
+            op.span,
+            labels=tuple(_declared_at(case, kind, name)),
+            notes=(f"so in {plural(len(spans), 'more place')}",) if spans else (),
+            helps=tuple(_settle_helps(proof[0].rule, kind, name)),
+            proof=proof,
+            rule=proof[0].rule,
+            more=("`kina explain K905`",),
+        )
+
+
+def _open_words(rule: str, name: str) -> str:
+    if rule == "sanity.attribute-unfollowed":
+        return f"no rule says which dim `{name}` follows"
+    return f"no rule says what `{name}` is on one device"
+
+
+def _declared_at(case: Case, kind: str, name: str) -> Iterator[Label]:
+    """Where the kind is given the attribute."""
+    assert case.program.declared is not None
+    for each, _ in case.program.declared.visible.ops[kind].form.attributes:
+        if each.name == name:
+            yield Label(each.span, "declared here")
+
+
+def _settle_helps(rule: str, kind: str, name: str) -> Iterator[Help]:
+    follows = (
+        f"derive `attribute_follows` for `{name}`, with the dim whose shards it counts from or is divided by"
+    )
+    if rule == "sanity.attribute-unfollowed":
+        yield Help(f"{follows}; if nothing changes, it is `attribute_indifferent`, or `attribute_guards`")
+        return
+    yield Help(f'if it has no bearing on layouts, say `attribute_indifferent("{kind}", "{name}").`')
+    yield Help(
+        f'if it decides what may be split, and the rules read it, `attribute_guards("{kind}", "{name}").`'
+    )
+    yield Help(f'if it changes with the shards, `attribute_localised("{kind}", "{name}").`, and {follows}')

@@ -12,6 +12,7 @@ OWN = (
     "op_operand",
     "op_result",
     "op_checked",
+    "op_declared",
     "op_list",
     "op_list_negative",
     "op_list_length",

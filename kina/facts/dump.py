@@ -91,6 +91,7 @@ _RELATIONS = (
     "op_result",
     "op_derived",
     "op_checked",
+    "op_declared",
     "op_list",
     "op_list_negative",
     "op_list_length",
@@ -129,6 +130,8 @@ def _dump_op(
         relations["value_derived"].extend((names[value],) for value in op.results)
     if program.rules or op.kind not in OPS:
         relations["op_checked"].append((name,))
+    if op.kind not in OPS:
+        relations["op_declared"].append((name,))
     for key, attribute in op.attributes:
         _dump_attribute(name, encode(key), attribute, relations)
     if op.kind == "reshape":

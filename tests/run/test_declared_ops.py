@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from kina import cli
 from kina.pipeline import Options, check
 from kina.source import Source
 from tests.declared_ops import SAMPLES, TOTALS, Sample
+from tests.declared_ops import rules as rule_file
 from tests.random_programs import OPS, Maker
 from tests.run.pipeline import Compiled, compiled, differences
 
@@ -170,3 +172,34 @@ def test_both_engines_decide_the_same_of_declared_ops(tmp_path: Path) -> None:
                 decisions and (decisions.layouts, decisions.plans, decisions.coercions, decisions.localised)
             )
         assert found[0] == found[1], seed
+
+
+@pytest.mark.parametrize("said", ["", 'attribute_localised("place", "first").\n'])
+@pytest.mark.parametrize("command", ["check", "compile", "run"])
+def test_an_attribute_that_is_left_open_is_an_error_where_the_op_is_split(
+    command: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each device would count from 0, and nothing would say so."""
+    sample = Sample(
+        "place",
+        """(defop place ((x (tensor f32 [n])) (first (position :default 0)))
+  (tensor f32 [n])
+  (add x (convert (add (iota i32 [n] 0) (broadcast first [n] [])) f32)))
+""",
+        rule_file("place", 'each: factor(op, port, 0, 0) :- op_kind(op, "place"), port_value(op, port, _).')
+        + said,
+    )
+    file = sample.write(tmp_path)
+    program = tmp_path / "p.kina"
+    text = "(mesh (x 2))\n(defn f ((a (tensor f32 [8]) SPLIT)) (add (place a) (place a 3)))\n"
+    arguments = [command, str(program), "--rules", str(file), "--solver", "clingo"]
+    arguments += ["-o", str(tmp_path / "out.mlir")] if command == "compile" else []
+    program.write_text(text.replace("SPLIT", "@sharded(axis=0)"))
+    assert cli.run(arguments) == 1
+    error = capsys.readouterr().err
+    assert error.count("error[K905]: `place` is computed in parts, and no rule says ") == 1
+    assert "p.kina:2:54" in error
+    assert "place.kina:1:37" in error
+    assert not (tmp_path / "out.mlir").exists()
+    program.write_text(text.replace("SPLIT", "@replicated"))
+    assert cli.run(arguments) == 0
