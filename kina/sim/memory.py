@@ -119,6 +119,9 @@ def check_memory(
     each = peak_bytes(module)
     count = module.devices if hosted is None else hosted
     if available is not None and each * count > available:
-        message = f"{count} devices need about {each * count:,} bytes, {each:,} each; {available:,} are free"
+        needed = f"{count} devices need about {each * count:,} bytes, {each:,} each"
+        if count == 1:
+            needed = f"one device needs about {each:,} bytes"
+        message = f"{needed}; {available:,} are free"
         raise ProgramError(error("K707", message, span or module.main.span))
     return each * module.devices

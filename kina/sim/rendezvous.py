@@ -190,10 +190,11 @@ def _mismatch(device: int, call: Call, member: int, other: Call) -> Finding:
     first, second = (
         ((device, call), (member, other)) if device < member else ((member, other), (device, call))
     )
+    one, two = (f"`{each.op.kind}`" for _, each in (first, second))
+    calls = f"device {first[0]} calls {one} where device {second[0]} calls {'another ' * (one == two)}{two}"
     return error(
         "K702",
-        f"device {first[0]} calls `{first[1].op.kind}` where device {second[0]} calls `{second[1].op.kind}`, "
-        f"in the group {list(call.group)}",
+        f"{calls}, in the group {list(call.group)}",
         first[1].op.span,
         f"device {first[0]} is here",
         labels=(Label(second[1].op.span, f"device {second[0]} is here"),),
@@ -210,20 +211,23 @@ def _shapes(device: int, call: Call, member: int, other: Call) -> Finding:
 
 
 def _stuck(waiting: dict[int, Call]) -> Finding:
-    devices = sorted(waiting)
-    first = waiting[devices[0]]
     places: dict[int, list[int]] = {}
-    for device in devices:
+    for device in sorted(waiting):
         places.setdefault(waiting[device].op.span.start, []).append(device)
-    labels = tuple(
-        Label(waiting[group[0]].op.span, f"{_names(group)} in the group {list(waiting[group[0]].group)}")
-        for group in list(places.values())[1:]
+    first, *others = (
+        Label(waiting[here[0]].op.span, f"{_names(here)} here, for {_names(_awaited(waiting, here))}")
+        for here in places.values()
     )
-    said = "; ".join(f"{_names(group)} in `{waiting[group[0]].op.kind}`" for group in places.values())
     return error(
         "K705",
-        f"no device can go on: {said}",
-        first.op.span,
-        f"{_names(places[first.op.span.start])} in the group {list(first.group)}",
-        labels=labels,
+        f"{_names(sorted(waiting))} wait for each other in a cycle, so none can go on",
+        first.span,
+        first.message,
+        labels=tuple(others),
     )
+
+
+def _awaited(waiting: dict[int, Call], here: Sequence[int]) -> list[int]:
+    """The devices that those at one place wait for: the others of their groups."""
+    groups = {member for device in here for member in waiting[device].group}
+    return sorted(groups.difference(here)) or list(here)

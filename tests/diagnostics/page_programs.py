@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
+
 from kina.audit.findings import findings
 from kina.audit.one_op import audit_op
 from kina.datalog.added import AddedFile
@@ -19,6 +21,9 @@ from kina.pipeline import Options, build, check, decide
 from kina.report.lock import compare
 from kina.rulebook.base import RuleBase
 from kina.rulebook.lint import lint
+from kina.sim.dtypes import DTYPES
+from kina.sim.memory import check_memory
+from kina.sim.run import run
 from kina.source import Source
 
 #: Codes of `kina rules audit`.
@@ -32,6 +37,8 @@ EARLY = frozenset("014")
 def findings_of(page: Page, blocks: tuple[Block, ...]) -> tuple[Finding, ...]:
     """All findings that the blocks of a page give."""
     match [block.language for block in blocks]:
+        case [language] if page.code[1] == "7":
+            return _executed(language, blocks[0].text)
         case ["kina"]:
             if page.code[1] in EARLY:
                 return early(blocks[0].text)
@@ -118,3 +125,24 @@ def _module(text: str) -> tuple[Finding, ...]:
     except ProgramError as problem:
         return problem.findings
     return ()
+
+
+def _executed(language: str, text: str) -> tuple[Finding, ...]:
+    try:
+        execute(language, text)
+    except ProgramError as problem:
+        return problem.findings
+    return ()
+
+
+def execute(language: str, text: str) -> None:
+    """Do with the program what `kina run` does: read, verify, estimate, run on zeros."""
+    if language == "python":
+        exec(compile(text, "page", "exec"), {})
+        return
+    module = read_module(Source("page.mlir", text))
+    verify(module)
+    # enough for every page but the one on memory
+    check_memory(module, 1 << 40)
+    zeros = [np.zeros(t.shape, DTYPES[t.dtype]) for t in module.main.argument_types]
+    run(module, [zeros] * module.devices)

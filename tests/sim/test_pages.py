@@ -5,33 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import kina.diagnostics
 from kina.diagnostics.finding import ProgramError
-from kina.mlir.reader import read_module
-from kina.mlir.verify import verify
-from kina.sim.dtypes import DTYPES
-from kina.sim.memory import check_memory
-from kina.sim.run import run
-from kina.source import Source
+from tests.diagnostics.page_programs import execute
 
 CODES = Path(kina.diagnostics.__file__).parent / "codes"
 PAGES = sorted(path for path in CODES.glob("K[67]*.md"))
-
-
-def execute(language: str, text: str) -> None:
-    """Do with the program what `kina run` does: read, verify, estimate, run on zeros."""
-    if language == "python":
-        exec(compile(text, "page", "exec"), {})
-        return
-    module = read_module(Source("page.mlir", text))
-    verify(module)
-    # enough for every page but the one on memory
-    check_memory(module, 1 << 40)
-    zeros = [np.zeros(t.shape, DTYPES[t.dtype]) for t in module.main.argument_types]
-    run(module, [zeros] * module.devices)
 
 
 def blocks(path: Path) -> list[tuple[str, str]]:
