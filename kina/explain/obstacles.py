@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import prod
 
 from kina.diagnose.case import Fact, axis_words
 from kina.diagnostics.finding import Label, ProofStep
@@ -122,26 +123,38 @@ def _size(inquiry: Inquiry, reason: Reason) -> Obstacle:
     parts, size = inquiry.program.mesh.size(reason.axis), value.type.shape[dim]
     if size % parts:
         return Obstacle(f"`{reason.axis}` = {parts} does not divide its size {size}" + _behind(reason))
+    return Obstacle(_reshaped(inquiry, reason) + _behind(reason))
+
+
+def _reshaped(inquiry: Inquiry, reason: Reason) -> str:
+    """Why what a reshape hands on does not fit a dim that the axis divides."""
     way = reason.way
     assert way is not None
+    mesh = inquiry.program.mesh
     source = inquiry.case.value(way.source[0])
-    match way.kind:
-        case "cut":
-            words = (
-                f"it would take what is left of dim {way.source[1]} of `{source.name}` when the first"
-                f" {way.major} parts are split, and no list of axes makes just so many"
-            )
-        case "join":
-            words = (
-                f"`{reason.axis}` would split its minor part, and the {way.major} elements above it are not"
-                " split completely"
-            )
-        case _:
-            origin = f"dim {way.source[1]} of `{source.name}`"
-            words = f"only {way.size} of its elements come from {origin}"
-            if way.size == size:
-                words = f"the axes of {origin} make more parts than divide its size {size}"
-    return Obstacle(words + _behind(reason))
+    origin = f"dim {way.source[1]} of `{source.name}`"
+    if reason.asked and way.kind == "join":
+        return (
+            f"only {way.size} elements of its minor part come from {origin},"
+            f" and `{reason.axis}` = {mesh.size(reason.axis)} does not divide them"
+        )
+    if reason.asked:
+        if way.size == inquiry.case.value(reason.place[0]).type.shape[reason.place[1]]:
+            return f"the axes of {origin} make more parts than divide its size {way.size}"
+        return f"only {way.size} of its elements come from {origin}"
+    if way.kind == "join":
+        return (
+            f"`{reason.axis}` would split its minor part, and the {way.major} elements above it are not"
+            " split completely"
+        )
+    row = inquiry.grant(source, way.source[1], reason.axis)
+    assert row is not None
+    if way.major % prod(mesh.size(axis) for axis in inquiry.case.axis_list(row[2])) == 0:
+        return f"`{reason.axis}` splits {origin} into its first {way.major} parts, which do not go there"
+    return (
+        f"it would take what is left of {origin} when the first {way.major} parts are split,"
+        " and no list of axes makes just so many"
+    )
 
 
 def _lost(inquiry: Inquiry, reason: Reason) -> Obstacle:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kina.diagnose.case import Fact
@@ -32,7 +32,8 @@ class Reason:
 
     `facts` are the tuples that decide it, winner first. `way` is the step that leads to `place`, None if
     the reason lies in the place alone, and `path` the steps from there on to the dim that was asked about.
-    `behind` is the list that the axis comes behind, where the reason is that this does not arrive.
+    `behind` is the list that the axis comes behind, where the reason is that this does not arrive. `asked` is
+    the list that a reshape hands on to `place`, where the reason is that it makes too many parts.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Reason:
     way: Way | None = None
     path: tuple[Way, ...] = ()
     behind: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class Reasoner:
             found = self._stop_list(way, asked[:length])
             if found is not None:
                 behind = asked[: len(asked) - 1] if found.axis != axis else ()
-                return Reason(found.kind, way.target, found.axis, found.facts, way, path, behind)
+                return replace(found, way=way, path=path, behind=behind)
         raise AssertionError(f"{axis} is not at {way.target}, and nothing stops it")
 
     def _asked(self, way: Way, axis: str) -> tuple[str, ...] | None:
@@ -180,7 +182,7 @@ class Reasoner:
             return local
         limit = way.size if way.kind != "join" or len(axes) == 1 else way.size * way.major
         if limit and (limit, word) not in self._fits:
-            return Reason("size", way.target, axis)
+            return Reason("size", way.target, axis, asked=axes)
         for row in rows:
             if parted(self.inquiry.case.axis_list(row[2]), axes):
                 return Reason("lost", way.target, axis, (("granted", row),))

@@ -68,6 +68,21 @@ REASONS = (
         "parts are split",
     ),
     (
+        TWO + "(defn f ((a (tensor f32 [8]) @sharded(axis=0, mesh=x)))"
+        " (@ (reshape (exp a) [2 4]) @sharded(axis=0, mesh=y)))",
+        "reshape.1@x",
+        "size",
+        "`x` splits dim 0 of `f.exp` into its first 2 parts, which do not go there",
+    ),
+    (
+        "(mesh (x 4) (y 8))\n(defn f ((a (tensor f32 [16 2]))"
+        " (c (tensor f32 [16 2]) @sharded(axis=0, mesh=y)))"
+        " (@ (reshape (add a c) [8 4]) @sharded(axis=1, mesh=x)))",
+        "add.0@x",
+        "size",
+        "only 2 elements of its minor part come from dim 1 of `f.reshape`, and `x` = 4 does not divide them",
+    ),
+    (
         TWO + "(defn f ((a (tensor f32 [8 8]) @sharded(axis=0, mesh=x))"
         " (b (tensor f32 [8 8]) @sharded(axis=0, mesh=y, priority=1))) (add (exp a) (exp b)))",
         "add.0@y",
