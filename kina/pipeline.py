@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kina.diagnostics.finding import Finding, Help, ProgramError
 
 if TYPE_CHECKING:
+    from kina.additions import Additions
     from kina.diagnose.solved import Solved
     from kina.frontend.ir import Program
     from kina.plan.decisions import Decisions
@@ -111,15 +112,20 @@ def check(source: Source, options: Options, watch: Watch = _unwatched) -> Result
     return Result(source.name, source, program, decisions, findings, tuple(clock.spent))
 
 
-def build(source: Source, options: Options, clock: Clock | None = None) -> Program:
-    """The typed IR of a program. Raises ProgramError on its mistakes, SetupError on wrong options."""
+def build(
+    source: Source, options: Options, clock: Clock | None = None, added: Additions | None = None
+) -> Program:
+    """The typed IR of a program, with what is `added`: by default what the options say and lies beside it.
+
+    Raises ProgramError on its mistakes, SetupError on wrong options.
+    """
     clock = clock or Clock()
     with clock.stage("read"):
         from kina.additions import additions
         from kina.frontend.reader import read
 
         module = read(source)
-        added = additions(source.name, options.rules)
+        added = additions(source.name, options.rules) if added is None else added
         beside = [read(each) for each in added.sources]
     with clock.stage("form"):
         from kina.frontend.form import form

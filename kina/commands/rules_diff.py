@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kina.commands.options import rules_option
 from kina.commands.rules_options import quick_solver_option
 from kina.output import write_stdout
 
@@ -22,10 +23,13 @@ Examples:
   kina rules diff v1.2 HEAD --format markdown   as a comment for a pull request
   kina rules diff main --fail-on incorrect,missing,bytes+5%
   kina rules diff old/rules new/rules --programs models/
+  kina rules diff main --rules ops/rotary.dl    a rule file of your own, as it was and as it is
+  kina rules diff old/rotary.dl new/rotary.dl   added to kina's rules
 
 \b
-BASE and HEAD are git revisions of this repository, or folders with a `base.dl`. Nothing of them is run:
-the rules are read as data by this kina, and its programs are those of the working tree.
+BASE and HEAD are git revisions of this repository, folders with a `base.dl`, or rule files and folders of
+such files that are added to kina's own rules. Nothing of them is run: the rules are read as data by this
+kina, and its programs are those of the working tree. --rules adds files to both, as a revision has them.
 --fail-on takes incorrect and missing (new ones, by the audit of the ops that changed), lost (a placement),
 errors (in a program that had fewer), and bytes+N% (moved by a device, in any program).
 """
@@ -54,6 +58,7 @@ _MOST_OPS = 1500
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True
 )
+@rules_option
 @quick_solver_option
 @click.option("--width", type=click.IntRange(40, 1000), help="Columns of text; the terminal's by default.")
 def diff(base: str, head: str | None, conditions: str, **values: Any) -> int:
@@ -64,7 +69,7 @@ def diff(base: str, head: str | None, conditions: str, **values: Any) -> int:
     from kina.rulebook.sides import sides
 
     asked = _conditions(conditions)
-    with progress() as say, sides(base, head, rules_path()) as pair:
+    with progress() as say, sides(base, head, rules_path(), values["rules"]) as pair:
         found = _found(pair, asked, values, say)
     failed = failures(found, asked)
     write_stdout(_shown(found, failed, values["form"], values["width"]))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kina.commands.rules_options import base_of, base_option, relation_completion
+from kina.commands.options import rules_option
+from kina.commands.rules_options import base_of, base_option, named_files, relation_completion
 from kina.output import write_stdout
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ Examples:
   kina rules graph -o rules.html             every relation, and below it what each says
   kina rules graph layout.dl -o layout.svg   the relations of a file, and those that touch them
   kina rules graph factor --depth 1 > factor.svg
+  kina rules graph ours/rotary.dl -o ours.svg  a file of your own; also by --rules
 """
 
 
@@ -36,14 +38,18 @@ Examples:
 )
 @click.option("--link", default="", metavar="URL", help="What to put before the places in an SVG.")
 @base_option
-def graph(about: str, output: str | None, depth: int, link: str, base: str | None) -> int:
+@rules_option
+def graph(
+    about: str, output: str | None, depth: int, link: str, base: str | None, rules: tuple[str, ...]
+) -> int:
     """Draw which relation rests on which, grouped by files, as SVG or as an HTML page."""
     from kina.output import write_text
 
     if output is not None and Path(output).suffix.lower() not in (".svg", ".html"):
         raise click.UsageError("--output is a file whose name ends in .svg or .html")
     html = output is not None and output.lower().endswith(".html")
-    text = _drawn(base_of(base).rulebook, about, depth, html, link)
+    chosen = base_of(base, (*rules, *named_files([about], base_of(base))))
+    text = _drawn(chosen.rulebook, about, depth, html, link)
     if output is None:
         write_stdout(text)
     else:

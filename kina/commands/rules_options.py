@@ -59,6 +59,20 @@ def outside(files: Sequence[str], base: RuleBase) -> list[str]:
     return [name for name in files if not _is_own(name, own, base.folder)]
 
 
+def named_files(names: Sequence[str], base: RuleBase) -> tuple[str, ...]:
+    """The rule files among names that are there and none of the rule base's."""
+    files = [name for name in names if name.endswith(".dl") and is_file(name)]
+    return tuple(dict.fromkeys(outside(files, base)))
+
+
+def is_file(name: str) -> bool:
+    """Whether a file has the name, whatever it is."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def _is_own(name: str, own: Collection[str], folder: Path) -> bool:
     """Whether a file is one of the rule base: by its name alone, unless there is such a file here, or in its
     folder."""
@@ -72,7 +86,9 @@ def _is_own(name: str, own: Collection[str], folder: Path) -> bool:
 
 def names_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """The ops, rules and relations whose name begins with what was typed."""
-    return [name for name in known_names() if name.startswith(incomplete)]
+    from kina.rulebook.base import own_rules
+
+    return [name for name in known_names(own_rules()) if name.startswith(incomplete)]
 
 
 def relation_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -92,12 +108,10 @@ def file_completion(_: click.Context, __: click.Parameter, incomplete: str) -> l
     return sorted(file.name for file in rules_path().glob("*.dl") if file.name.startswith(incomplete))
 
 
-def known_names() -> list[str]:
-    """Every op, rule and relation, in this order."""
-    from kina.frontend.ops import OPS
-    from kina.rulebook.base import clauses, declarations, own_rules, rule_name
+def known_names(base: RuleBase) -> list[str]:
+    """Every op, rule and relation of a rule base, in this order."""
+    from kina.rulebook.base import clauses, declarations, rule_name
 
-    base = own_rules()
     rules = [rule_name(clause) for file in base.files for clause in clauses(file)]
     relations = [each.name for file in base.files for each in declarations(file)]
-    return [name for name in dict.fromkeys([*OPS, *rules, *relations]) if name]
+    return [name for name in dict.fromkeys([*base.table, *rules, *relations]) if name]

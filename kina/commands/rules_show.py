@@ -38,7 +38,7 @@ def show(name: str, solver: str, base: str | None, rules: tuple[str, ...], form:
     chosen = base_of(base, rules)
     pages = _json(chosen, name, solver) if form == "json" else _text(chosen, name, solver)
     if not pages:
-        raise _unknown(name)
+        raise _unknown(name, chosen)
     write_stdout(pages)
     return 0
 
@@ -79,12 +79,12 @@ def _json(base: RuleBase, name: str, solver: str) -> str:
     )
 
 
-def _unknown(name: str) -> Exception:
+def _unknown(name: str, base: RuleBase) -> Exception:
     import difflib
 
     from kina.diagnostics.finding import SetupError
 
-    near = difflib.get_close_matches(name, known_names(), n=3)
+    near = difflib.get_close_matches(name, known_names(base), n=3)
     return SetupError(
         f"there is no op, no rule and no relation `{name}`",
         "near it: " + ", ".join(f"`{each}`" for each in near) if near else "",

@@ -42,19 +42,51 @@ ATTRIBUTE_RELATIONS = {
     "attribute_indifferent": "does not matter",
 }
 
+#: A program, which there has to be for ops to be declared.
+_STUB = "(mesh (x 2))\n(defn only_for_the_ops_of_rule_files ((a (tensor f32 [2]))) a)\n"
+
 
 @dataclass(frozen=True)
 class RuleBase:
     """The rule files of `folder`, which holds a `base.dl` that includes the others, and `added` ones.
 
     With a file `alone` these are its rules and those of the files that it includes, and no others.
-    `declared` are the ops that Kina files beside the added ones declare.
+    `beside` are the Kina files that belong to the added ones.
     """
 
     folder: Path
     alone: Source | None = None
     added: tuple[AddedFile, ...] = ()
-    declared: Declarations | None = field(default=None, compare=False, repr=False)
+    beside: tuple[Source, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """The Kina files that declare ops: those beside files of the folder, then those of added ones.
+
+        SetupError if one cannot be opened, ProgramError if one is not text.
+        """
+        if self.alone is not None:
+            return self.beside
+        from kina.frontend.reader import load
+
+        own = (file for file in sorted(self.folder.glob("*.kina")) if file.with_suffix(".dl").is_file())
+        loaded = (load(str(file)) for file in own)
+        named = (Source(f"{self.folder.name}/{Path(each.name).name}", each.text) for each in loaded)
+        return (*named, *self.beside)
+
+    @cached_property
+    def declared(self) -> Declarations | None:
+        """The ops that Kina files beside rule files declare, None if there is no such file.
+
+        ProgramError if one declares ops wrongly.
+        """
+        if not self.sources:
+            return None
+        from kina.frontend.form import form
+        from kina.frontend.reader import read
+
+        beside = [read(source) for source in self.sources]
+        return form(read(Source("ops.kina", _STUB)), beside=beside).declared
 
     @property
     def table(self) -> Mapping[str, OpSpec]:

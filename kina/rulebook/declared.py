@@ -11,16 +11,13 @@ from kina.diagnostics.finding import ProgramError
 from kina.frontend.ast import Ref, TypeForm
 from kina.frontend.body import Declarations
 from kina.frontend.builder import Arg
-from kina.frontend.form import form
 from kina.frontend.form_op import literal_at
 from kina.frontend.former import Declared
 from kina.frontend.ir import DTYPE_BYTES, Attribute, TensorType
 from kina.frontend.op_types import Env, size_names
 from kina.frontend.ops import AttributeSpec, OpError, complete, infer
-from kina.frontend.reader import read
 from kina.rulebook.base import RuleBase
 from kina.rulebook.instances import Instance, Operand
-from kina.source import Source
 
 #: Sizes that the names in a declaration stand for, in their order: different ones, else equal ones.
 _SIZES = (tuple(range(4, 60, 2)), (8,) * 28, (12,) * 28, (16,) * 28)
@@ -35,7 +32,6 @@ _VALUES: Mapping[str, tuple[Attribute, ...]] = {
     "text": ("0",),
     "numbers": ((0,), (1,), (), (0, 1), (1, 1), (0, 0), (0, 1, 2)),
 }
-_STUB = "(mesh (x 2))\n(defn only_for_the_ops_of_rule_files ((a (tensor f32 [2]))) a)\n"
 
 
 def with_added(base: RuleBase, paths: Sequence[str]) -> RuleBase:
@@ -46,9 +42,10 @@ def with_added(base: RuleBase, paths: Sequence[str]) -> RuleBase:
     found = additions("", paths)
     if not found.rules:
         return base
-    beside = [read(source) for source in found.sources]
-    program = form(read(Source("ops.kina", _STUB)), beside=beside)
-    return replace(base, added=found.rules, declared=program.declared if beside else None)
+    changed = replace(base, added=found.rules, beside=found.sources)
+    # What is wrong with a declaration is said before anything is asked.
+    _ = changed.declared
+    return changed
 
 
 def declared_instances(declarations: Declarations) -> Iterator[Instance]:

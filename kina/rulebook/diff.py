@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kina.datalog.rules import Rulebook
 from kina.diagnostics.finding import ProgramError
 from kina.rulebook.base import RuleBase
 from kina.rulebook.changes import RuleChange, rule_changes
+from kina.rulebook.diff_declared import declared_changes
 from kina.rulebook.diff_ops import OpChange, op_changes
 from kina.rulebook.diff_program import ProgramChange
 from kina.rulebook.diff_programs import Compared, compare_programs
@@ -90,11 +90,10 @@ def diff(
     Raises ProgramError if rules are at fault, with a note that says whose, SetupError if a file cannot be
     opened or the engine cannot be used.
     """
-    bases = RuleBase(base.folder), RuleBase(head.folder)
     say("reading rules")
-    books = [_read(each, side) for each, side in zip(bases, (base, head), strict=True)]
-    rules = rule_changes(*books)
-    if not rules:
+    bases = _read(base), _read(head)
+    rules = rule_changes(*(each.rulebook for each in bases))
+    if not (rules or declared_changes(*bases)):
         return Diff(base.label, head.label, (), (), Compared((), tuple(files), ()))
     say("asking the rules about every op")
     ops = op_changes(*bases, rules, solver)
@@ -102,14 +101,16 @@ def diff(
     return Diff(base.label, head.label, rules, ops, programs)
 
 
-def _read(base: RuleBase, side: Side) -> Rulebook:
+def _read(side: Side) -> RuleBase:
     try:
-        return base.rulebook
+        base = side.rules()
+        _ = base.rulebook, base.declared
     except ProgramError as problem:
         note = f"in the rules of {side.label}"
         raise ProgramError(
             *(replace(finding, notes=(*finding.notes, note)) for finding in problem.findings)
         ) from None
+    return base
 
 
 def with_audit(found: Diff, base: Side, head: Side, seed: int, solver: str, jobs: int, say: Say) -> Diff:
@@ -125,11 +126,13 @@ def with_audit(found: Diff, base: Side, head: Side, seed: int, solver: str, jobs
     reports = []
     for side in (base, head):
         say(f"auditing {', '.join(kinds[:3])} under {side.label}")
-        reports.append(audit_ops(kinds, RuleBase(side.folder), seed, solver, jobs, lambda _: None))
+        rules = side.rules()
+        known = [kind for kind in kinds if kind in rules.table]
+        reports.append(audit_ops(known, rules, seed, solver, jobs, lambda _: None))
     before, after = (list(_verdicts(each, new)) for each, new in zip(reports, (False, True), strict=True))
-    known = [{(one.op, one.what, one.why) for one in side} for side in (before, after)]
-    verdicts = [one for one in after if (one.op, one.what, one.why) not in known[0]]
-    verdicts += [one for one in before if (one.op, one.what, one.why) not in known[1]]
+    names = [{(one.op, one.what, one.why) for one in side} for side in (before, after)]
+    verdicts = [one for one in after if (one.op, one.what, one.why) not in names[0]]
+    verdicts += [one for one in before if (one.op, one.what, one.why) not in names[1]]
     return replace(found, audited=kinds, verdicts=tuple(verdicts))
 
 

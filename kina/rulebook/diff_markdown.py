@@ -31,7 +31,7 @@ def diff_markdown(found: Diff, failed: Sequence[str], limit: int = LIMIT) -> str
 
 def _head(found: Diff, failed: Sequence[str]) -> str:
     lines = [MARK, f"### What the change of rules does: {code(found.base)} → {code(found.head)}", ""]
-    if not found.rules:
+    if not (found.rules or found.ops):
         return "\n".join([*lines, "No rule differs."])
     ops = dict.fromkeys(change.op for change in found.ops)
     counts = (
@@ -100,7 +100,13 @@ def _ops(found: Diff) -> Iterator[str]:
             yield "No placement of any op differs."
         return
     rows = [
-        (code(each.op), each.what, code(op_words(each)), code(each.forms[1]), code(rules_words(each.rules)))
+        (
+            code(each.op),
+            each.what,
+            code(op_words(each)),
+            code(each.forms[1] or each.forms[0]),
+            code(rules_words(each.rules)),
+        )
         for each in found.ops
     ]
     yield "\n".join(_table(("op", "", "placement", "rule", "by"), rows))

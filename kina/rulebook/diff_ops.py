@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kina.datalog.tables import Row
 from kina.facts.dump import operand_port, result_port
 from kina.frontend.ir import Op
-from kina.frontend.ops import OPS
+from kina.frontend.ops import OpSpec
 from kina.rulebook.base import RuleBase
-from kina.rulebook.catalogue import operand_names
+from kina.rulebook.catalogue import instances_of, operand_names
 from kina.rulebook.causes import Reasons, Tuple
 from kina.rulebook.changes import RuleChange
 from kina.rulebook.delta import delta
+from kina.rulebook.diff_declared import cause, declared_changes
 from kina.rulebook.evaluate import Evaluation, evaluate
 from kina.rulebook.form import form_of
-from kina.rulebook.instances import Instance, instances, program_of
+from kina.rulebook.instances import Instance, program_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +64,55 @@ class _Said:
 def op_changes(
     base: RuleBase, head: RuleBase, changes: Sequence[RuleChange], solver: str = "auto"
 ) -> tuple[OpChange, ...]:
-    """The changes of every op, in the order of the op table; those of several instances are one.
+    """The changes of every op that both declare, in the order of the op table; those of several instances are
+    one, and those of declarations come last.
 
     Raises SetupError if the engine cannot be used, ProgramError if rules are at fault.
     """
-    made = instances()
-    program = program_of(made)
+    declared = declared_changes(base, head)
+    gone = {kind for kind, (what, *_) in declared.items() if what != "changed"}
+    known = frozenset(instances_of(base))
+    both = [each for each in instances_of(head) if each in known and each.kind not in gone]
+    return (
+        *_of_instances(base, head, changes, both, solver),
+        *_of_declarations(base, head, declared, solver),
+    )
+
+
+def _of_declarations(
+    base: RuleBase, head: RuleBase, declared: Mapping[str, tuple[str, str, str]], solver: str
+) -> Iterator[OpChange]:
+    """Ops that are declared by one only, or otherwise; with the einsum of the first instance."""
+    if not declared:
+        return
+    forms = [_first_forms(each, declared, solver) for each in (base, head)]
+    for kind, (what, old, new) in declared.items():
+        (before, instance), (after, other) = (each.get(kind, ("", "")) for each in forms)
+        texts = tuple(filter(None, [other or instance]))
+        yield OpChange(kind, what, old, new, (before, after), texts, (cause(kind),))
+
+
+def _first_forms(base: RuleBase, kinds: Collection[str], solver: str) -> dict[str, tuple[str, str]]:
+    """The einsum of the first instance of each kind, and that instance; none of a kind without instances."""
+    made = [each for each in instances_of(base) if each.kind in kinds]
+    evaluation = evaluate(program_of(made, base.declared), base.compiled, solver)
+    found: dict[str, tuple[str, str]] = {}
+    for op, instance in zip(evaluation.program.ops, made, strict=True):
+        if op.kind not in found:
+            found[op.kind] = form_of(evaluation, op).einsum, instance.text
+    return found
+
+
+def _of_instances(
+    base: RuleBase, head: RuleBase, changes: Sequence[RuleChange], made: Sequence[Instance], solver: str
+) -> tuple[OpChange, ...]:
+    """What is said otherwise of some ops."""
+    program = program_of(made, head.declared)
     before, after = (evaluate(program, each.compiled, solver) for each in (base, head))
     found: dict[tuple[str, str, str, str], list[tuple[int, tuple[str, str], _Fact, _Fact]]] = {}
     for op, instance in zip(program.ops, made, strict=True):
-        one, two = _said(before, op, instance), _said(after, op, instance)
+        spec = head.table[op.kind]
+        one, two = _said(before, op, instance, spec), _said(after, op, instance, spec)
         for what, old, new in (*_splits(one, two), *_others(one, two)):
             key = (op.kind, what, old.text, new.text)
             found.setdefault(key, []).append((op.id, (one.einsum, two.einsum), old, new))
@@ -92,16 +132,16 @@ def op_changes(
     return tuple(out)
 
 
-def _said(evaluation: Evaluation, op: Op, instance: Instance) -> _Said:
-    names = _port_names(evaluation, op, instance)
+def _said(evaluation: Evaluation, op: Op, instance: Instance, spec: OpSpec) -> _Said:
+    names = _port_names(evaluation, op, instance, spec)
     einsum = form_of(evaluation, op).einsum
     return _Said(einsum, dict(_factors(evaluation, op, names)), dict(_rest(evaluation, op, names)))
 
 
-def _port_names(evaluation: Evaluation, op: Op, instance: Instance) -> dict[str, str]:
+def _port_names(evaluation: Evaluation, op: Op, instance: Instance, spec: OpSpec) -> dict[str, str]:
     """What each port is called: by the op table, `result` where there is one."""
     name = evaluation.facts.op_names[op.id]
-    operands = operand_names(OPS[op.kind], instance)
+    operands = operand_names(spec, instance)
     results = ["result"] if len(op.results) == 1 else [f"result {pos}" for pos in range(len(op.results))]
     return {
         **{operand_port(name, pos): operand for pos, operand in enumerate(operands)},

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kina.additions import Additions
 from kina.diagnostics.finding import Finding, ProgramError
 from kina.facts.dump import Facts
 from kina.frontend.ir import Program
@@ -58,11 +59,21 @@ class ProgramChange:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A program with its facts."""
+    """A program with its facts, as it is under both rule bases; its tensors and ops are the same.
+
+    `added` is what it has under each of them, and `alone` holds if some of that is in none of them.
+    """
 
     file: str
-    program: Program
+    programs: tuple[Program, Program]
     facts: Facts
+    added: tuple[Additions, Additions]
+    alone: bool
+
+    @property
+    def program(self) -> Program:
+        """The program under the second rule base."""
+        return self.programs[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +94,10 @@ class _Outcome:
 def program_change(read: Read, effect: Delta, bases: tuple[RuleBase, RuleBase], solver: str) -> ProgramChange:
     """The change of one program, which may be none."""
     program = read.program
-    before, after = (_outcome(program, base, solver) for base in bases)
+    before, after = (
+        _outcome(each, added, base, solver)
+        for each, added, base in zip(read.programs, read.added, bases, strict=True)
+    )
     near = _Near.of(program, read.facts)
     sound = not (before.errors or after.errors)
     return ProgramChange(
@@ -98,18 +112,22 @@ def program_change(read: Read, effect: Delta, bases: tuple[RuleBase, RuleBase], 
     )
 
 
-def _outcome(program: Program, base: RuleBase, solver: str) -> _Outcome:
+def _outcome(program: Program, added: Additions, base: RuleBase, solver: str) -> _Outcome:
     from kina.diagnose.findings import findings
     from kina.diagnose.solved import Solved, solve_program
 
     solved = solve_program(program, solver, rules_for=base.with_entry)
-    decisions = solved.decisions()
+    try:
+        decisions = solved.decisions()
+    except ProgramError as problem:
+        # The rules contradict each other on it, and nothing was decided.
+        return _Outcome((), (), problem.findings, 0, 0)
 
     def attempt(changed: Source) -> Solved:
         """Repairs of what is in error anyway are not tried: they change no finding's message."""
         if solved.has_conflict:
             raise ProgramError
-        return solve_program(build(changed, Options()), solver, rules_for=base.with_entry)
+        return solve_program(build(changed, Options(), added=added), solver, rules_for=base.with_entry)
 
     return _Outcome(
         tuple(value_type(program, decisions, value.id) for value in program.values),

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from kina.additions import Additions, additions
 from kina.diagnostics.finding import ProgramError
 from kina.facts.dump import dump
+from kina.frontend.ir import Program
 from kina.pipeline import Options, build, open_source
 from kina.rulebook.base import RuleBase
 from kina.rulebook.changes import RuleChange
 from kina.rulebook.delta import Delta, Tuple
+from kina.rulebook.diff_declared import alike, cause, declared_changes, own_additions
 from kina.rulebook.diff_program import ProgramChange, Read, program_change
 from kina.rulebook.instances import Instance, instance_of, program_of
 from kina.rulebook.op_effects import op_effects, speak_of_ops
+from kina.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,10 @@ def compare_programs(
     Raises SetupError if a file cannot be opened or the engine cannot be used, ProgramError if rules are at
     fault.
     """
-    read, left_out = _read(files, say)
+    read, left_out = _read(files, (base, head), say)
     effects = _effects(read, base, head, changes, solver)
+    declared = declared_changes(base, head)
+    effects = [_redeclared(each, effect, declared) for each, effect in zip(read, effects, strict=True)]
     touched: list[tuple[Read, Delta]] = []
     for each, effect in zip(read, effects, strict=True):
         if effect.rules and most_ops is not None and len(each.program.ops) > most_ops:
@@ -55,18 +61,58 @@ def compare_programs(
     return Compared(changed, tuple(file for file in files if file not in gone), tuple(left_out))
 
 
-def _read(files: Sequence[str], say: Callable[[str], None]) -> tuple[list[Read], list[tuple[str, str]]]:
+def _read(
+    files: Sequence[str], bases: tuple[RuleBase, RuleBase], say: Callable[[str], None]
+) -> tuple[list[Read], list[tuple[str, str]]]:
     read: list[Read] = []
     left_out: list[tuple[str, str]] = []
     for file in files:
         say(f"reading {file}")
         try:
-            program = build(open_source(file), Options())
+            found = _read_one(file, bases)
         except ProgramError as problem:
             left_out.append((file, f"it is in error whatever the rules: {problem.findings[0].message}"))
+            continue
+        if isinstance(found, str):
+            left_out.append((file, found))
         else:
-            read.append(Read(file, program, dump(program)))
+            read.append(found)
     return read, left_out
+
+
+def _read_one(file: str, bases: tuple[RuleBase, RuleBase]) -> Read | str:
+    """A program under both rule bases, or why it is not compared. ProgramError if it is wrong under both."""
+    source = open_source(file)
+    beside = additions(file, ())
+    added = tuple(own_additions(beside, base, bases) for base in bases)
+    made = [_built(source, each) for each in (added if added[0] != added[1] else added[:1])]
+    faults = [each for each in made if isinstance(each, ProgramError)]
+    if len(faults) == len(made):
+        raise faults[-1]
+    if faults:
+        which = "second" if made[0] is not faults[0] else "first"
+        return f"it is in error with the ops of the {which} rule base: {faults[0].findings[0].message}"
+    before, after = (each for each in (made[0], made[-1]) if isinstance(each, Program))
+    if not alike(before, after):
+        return "its tensors and ops are others now"
+    alone = len(added[1].rules) > len(bases[1].added)
+    return Read(file, (before, after), dump(after), (added[0], added[1]), alone)
+
+
+def _built(source: Source, added: Additions) -> Program | ProgramError:
+    try:
+        return build(source, Options(), added=added)
+    except ProgramError as problem:
+        return problem
+
+
+def _redeclared(read: Read, effect: Delta, declared: Collection[str]) -> Delta:
+    """The same with the declarations of ops that the program has, and that are others now."""
+    names = {read.facts.op_names[op.id]: op.kind for op in read.program.ops if op.kind in declared}
+    gained = dict(effect.gained)
+    for kind in dict.fromkeys(names.values()):
+        gained[cause(kind)] = frozenset(("", (name,)) for name, each in names.items() if each == kind)
+    return Delta(gained, effect.lost)
 
 
 def _effects(
@@ -80,10 +126,10 @@ def _effects(
     for each in read:
         for op in each.program.ops:
             kept.setdefault(instance_of(each.program, op), len(kept))
-    rules = op_effects(program_of(tuple(kept)), base, head, changes, solver)
+    rules = op_effects(program_of(tuple(kept), head.declared), base, head, changes, solver)
     # Rules that are added to a program may read what others say.
     unknown = Delta.unknown(change.name for change in changes)
-    return [unknown if each.program.rules else _of_program(each, kept, rules) for each in read]
+    return [unknown if each.alone else _of_program(each, kept, rules) for each in read]
 
 
 def _of_program(read: Read, kept: Mapping[Instance, int], rules: Mapping[int, tuple[str, ...]]) -> Delta:

@@ -25,7 +25,7 @@ def diff_text(found: Diff, failed: Sequence[str], style: Style) -> str:
         out.append("no rule differs")
     for change in found.rules:
         out += _rule(change, style)
-    if found.rules:
+    if found.rules or found.ops:
         out += ["", *_ops(found.ops, style), *_verdicts(found, style), "", *_programs(found, style)]
     out += ["", *(style.paint(f"fails: {each}", "error") for each in failed)] if failed else []
     return "\n".join(line.rstrip() for line in out).rstrip() + "\n"
@@ -71,7 +71,7 @@ def op_words(change: OpChange) -> str:
 
 
 def _because(change: OpChange) -> str:
-    forms = " -> ".join(dict.fromkeys(change.forms))
+    forms = " -> ".join(filter(None, dict.fromkeys(change.forms)))
     return f"{forms}, by {rules_words(change.rules)}"
 
 

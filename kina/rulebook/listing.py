@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
-from kina.datalog.rules import Rulebook
+from kina.datalog.rules import Rule, Rulebook
 from kina.diagnostics.style import Style
 from kina.report.tables import aligned
-from kina.rulebook.catalogue import AttributeRole, Catalogue, OpEntry
+from kina.rulebook.catalogue import AttributeRole, OpEntry
 from kina.rulebook.form import Form, Linearity
-from kina.rulebook.usage import Usage, declared, distinct
+from kina.rulebook.usage import Usage, declared
 
 #: The kinds of pending value; an op that passes all of them passes any.
 KINDS = ("max", "min", "prod", "sum")
 _HEADS = ("op", "rule", "factors that are not parallel; linear in")
 
 
-def list_ops(found: Catalogue, style: Style) -> str:
+def list_ops(entries: Iterable[OpEntry], style: Style) -> str:
     """A line for each kind, and one more for each further form that its attributes bring about."""
-    rows = [row for entry in found.entries.values() for row in _op_rows(entry)]
+    rows = [row for entry in entries for row in _op_rows(entry)]
     return "".join(f"{line}\n" for line in (*aligned(_HEADS, rows, style), "", *LEGEND))
 
 
@@ -31,11 +31,11 @@ LEGEND = (
 )
 
 
-def list_attributes(found: Catalogue, style: Style) -> str:
+def list_attributes(entries: Iterable[OpEntry], style: Style) -> str:
     """A line for each attribute of each op: what it does to layouts, and where the rules say so."""
     rows = [
         (entry.kind, each.name, _places(each.places), role_text(each))
-        for entry in found.entries.values()
+        for entry in entries
         for each in entry.attributes
     ]
     return _lines(("op", "attribute", "at", "role"), rows, style)
@@ -55,12 +55,11 @@ def role_text(attribute: AttributeRole) -> str:
     return " and ".join(attribute.roles) or "not accounted for"
 
 
-def list_rules(rulebook: Rulebook, style: Style) -> str:
-    """A line for each named clause: what it derives, where it is, and why."""
+def list_rules(rules: Iterable[Rule], rulebook: Rulebook, style: Style) -> str:
+    """A line for each of some rules: what it derives, where it is, and why."""
     rows = [
         (rule.name, declared(rulebook, rule.head.relation), rule.place, " ".join(rule.doc.split()))
-        for rule in distinct(rulebook)
-        if rule.name
+        for rule in rules
     ]
     return _lines(("rule", "derives", "at", "because"), rows, style)
 

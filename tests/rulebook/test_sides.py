@@ -72,7 +72,7 @@ def test_odd_names_are_names(name: str, repository: Path) -> None:
 )
 def test_what_is_no_revision(name: str, repository: Path) -> None:
     with (
-        pytest.raises(SetupError, match="is no folder with rules, and no revision"),
+        pytest.raises(SetupError, match="is no folder with rules, no rule file, and no revision"),
         sides(name, None, repository),
     ):
         pass
