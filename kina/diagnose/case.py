@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -182,6 +182,19 @@ def subproof(steps: Sequence[ProofStep], root: int) -> tuple[ProofStep, ...]:
         replace(steps[old], id=new, premises=tuple(numbers[premise] for premise in steps[old].premises))
         for old, new in numbers.items()
     )
+
+
+def distinct(facts: Iterable[Fact], told: Callable[[Fact], object]) -> Iterator[Fact]:
+    """Of facts that are told alike, as in repeated layers, the first: what is told is a key.
+
+    They are set apart before anything is proved or tried, which takes long.
+    """
+    seen = set()
+    for fact in facts:
+        key = told(fact)
+        if key not in seen:
+            seen.add(key)
+            yield fact
 
 
 def axis_words(axes: Sequence[str]) -> str:

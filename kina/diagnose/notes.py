@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from kina.diagnose.case import Case, axis_words
+from kina.diagnose.case import Case, Fact, axis_words, distinct, subproof
+from kina.diagnose.conflicts import LAYER
 from kina.diagnose.edits import with_axes
 from kina.diagnose.repairs import Trial
 from kina.diagnose.reshapes import gathered_to_reshape
 from kina.diagnostics.finding import Finding, Help, Label
+from kina.source import Span
 
 
 def notes(case: Case, trial: Trial) -> Iterator[Finding]:
     """All of them, in the order of the program within each kind; alike ones of repeated layers are one."""
-    seen: set[tuple[object, ...]] = set()
-    for finding in _all(case, trial):
-        key = (finding.code, finding.primary, tuple(label.span for label in finding.labels))
-        if key not in seen:
-            seen.add(key)
-            yield finding
-
-
-def _all(case: Case, trial: Trial) -> Iterator[Finding]:
     yield from _unmet(case)
     yield from _unruled(case)
     yield from _uses_differ(case)
@@ -32,11 +25,15 @@ def _all(case: Case, trial: Trial) -> Iterator[Finding]:
 
 
 def _unmet(case: Case) -> Iterator[Finding]:
-    for fact in case.rows("demand_unmet"):
+    demands = {note.value: note for note in case.program.annotations if note.kind == "pending"}
+
+    def told(fact: Fact) -> object:
+        return case.value(fact[0]).span, demands[case.value(fact[1]).id].span
+
+    for fact in distinct(case.rows("demand_unmet"), told):
         user, name, axis, reduction = fact
         value = case.value(name)
-        op = case.producers[case.value(user).id]
-        note = next(n for n in case.program.annotations if n.value == value.id and n.kind == "pending")
+        op, note = case.producers[case.value(user).id], demands[value.id]
         yield Finding(
             "K320",
             "error",
@@ -52,7 +49,7 @@ def _unmet(case: Case) -> Iterator[Finding]:
 
 
 def _unruled(case: Case) -> Iterator[Finding]:
-    for fact in case.rows("unruled"):
+    for fact in distinct(case.rows("unruled"), lambda fact: case.value(fact[0]).span):
         op = case.producers[case.value(fact[0]).id]
         yield Finding(
             "K902",
@@ -67,10 +64,14 @@ def _unruled(case: Case) -> Iterator[Finding]:
 
 
 def _uses_differ(case: Case) -> Iterator[Finding]:
-    for fact in case.rows("uses_differ"):
+    def asked(fact: Fact) -> object:
+        value = case.value(fact[0])
+        return value.span, LAYER.sub("[]", value.name), fact[1:]
+
+    facts = (fact for fact in case.rows("uses_differ") if fact[1] != fact[3] or str(fact[2]) <= str(fact[4]))
+    told = {fact: tuple(_origins(case, fact)) for fact in distinct(facts, asked)}
+    for fact in distinct(told, lambda fact: (case.value(fact[0]).span, told[fact])):
         name, dim, word, other, rival = fact
-        if dim == other and str(word) > str(rival):
-            continue
         value = case.value(name)
         one, two = axis_words(case.axis_list(word)), axis_words(case.axis_list(rival))
         if dim == other:
@@ -79,29 +80,35 @@ def _uses_differ(case: Case) -> Iterator[Finding]:
             asks = f"{one} on dims {dim} and {other}"
         else:
             asks = f"{one} on dim {dim} and {two} on dim {other}"
-        proofs = (case.proof("root_ask", (name, dim, word)), case.proof("root_ask", (name, other, rival)))
-        labels = [Label(n.span, "one use comes from here") for p in proofs for n in case.origins(p)]
         yield Finding(
             "K202",
             "note",
             f"uses of `{case.short(value)}` ask for {asks}; it takes neither,"
             " and each use takes its own share",
             value.span,
-            labels=tuple(dict.fromkeys(labels)),
+            labels=tuple(Label(span, "one use comes from here") for span in told[fact]),
             proof=case.proof("uses_differ", fact),
             rule="conflict.uses-differ",
             more=("`kina explain K202`",),
         )
 
 
+def _origins(case: Case, fact: Fact) -> Iterable[Span]:
+    """Where the user wrote what the two uses ask for."""
+    name, dim, word, other, rival = fact
+    steps = case.sketch("uses_differ", fact)
+    roots = {step.columns: step.id for step in steps if step.relation == "root_ask"}
+    sides = (subproof(steps, roots[name, *ask]) for ask in ((dim, word), (other, rival)))
+    return dict.fromkeys(note.span for side in sides for note in case.origins(side))
+
+
 def _stopped_by_annotation(case: Case, trial: Trial) -> Iterator[Finding]:
-    seen: set[tuple[object, ...]] = set()
-    for fact in case.rows("stopped_by_annotation"):
+    def told(fact: Fact) -> object:
+        return case.value(fact[0]).span, fact[1], fact[3]
+
+    for fact in distinct(case.rows("stopped_by_annotation"), told):
         name, dim, word, carrying, origin, _ = fact
         value = case.value(name)
-        if (value.span, dim, carrying) in seen:
-            continue
-        seen.add((value.span, dim, carrying))
         axes, both = case.axis_list(word), case.axis_list(carrying)
         note = next(
             n
@@ -128,7 +135,7 @@ def _stopped_by_annotation(case: Case, trial: Trial) -> Iterator[Finding]:
 
 
 def _stopped_by_size(case: Case) -> Iterator[Finding]:
-    for fact in case.rows("stopped_by_size"):
+    for fact in distinct(case.rows("stopped_by_size"), lambda fact: case.value(fact[0]).span):
         name, dim, word, size, origin, place = fact
         value = case.value(name)
         axes = case.axis_list(word)
@@ -147,7 +154,7 @@ def _stopped_by_size(case: Case) -> Iterator[Finding]:
 
 
 def _gathered_to_move(case: Case) -> Iterator[Finding]:
-    for fact in case.rows("gathered_to_move"):
+    for fact in distinct(case.rows("gathered_to_move"), lambda fact: case.value(fact[0]).span):
         user, name, axis = fact
         value = case.value(name)
         yield Finding(

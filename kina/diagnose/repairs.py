@@ -150,16 +150,20 @@ def _on_result(case: Case, conflict: Conflict) -> Iterator[Candidate]:
 
 
 def _parties(group: Sequence[Conflict]) -> tuple[list[Annotation], list[Annotation]]:
-    """The annotations of the two parties: a side goes with those that it shares an annotation with."""
+    """The annotations of the two parties: a side goes with those that it shares most annotations with.
+
+    One that both sides rest on is of the party that it came to first: nothing gives way to itself.
+    """
     one: dict[Span, Annotation] = {}
     two: dict[Span, Annotation] = {}
     for conflict in group:
         first = {note.span: note for note in conflict.one.notes}
         second = {note.span: note for note in conflict.two.notes}
-        if first.keys() & two.keys() or second.keys() & one.keys():
+        straight = len(first.keys() & one.keys()) + len(second.keys() & two.keys())
+        if len(first.keys() & two.keys()) + len(second.keys() & one.keys()) > straight:
             first, second = second, first
-        one.update(first)
-        two.update(second)
+        for own, rivals, side in ((one, two, first), (two, one, second)):
+            own.update({span: note for span, note in side.items() if span not in rivals})
     return _ordered(one.values()), _ordered(two.values())
 
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 from math import prod
 from operator import mul
 
-from kina.diagnose.case import LARGE, Case, Fact, axis_words
+from kina.diagnose.case import LARGE, Case, Fact, axis_words, distinct
 from kina.diagnose.edits import with_dim
 from kina.diagnose.repairs import Trial
 from kina.diagnostics.finding import Edit, Finding, Help
@@ -23,10 +23,9 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def gathered_to_reshape(case: Case, trial: Trial) -> Iterator[Finding]:
     """A note for each dim that a reshape gathers, unless its size says already why."""
     small = {(fact[0], fact[4], fact[5]) for fact in case.rows("stopped_by_size")}
-    for fact in case.rows("gathered_to_reshape"):
+    rows = (fact for fact in case.rows("gathered_to_reshape") if fact[:3] not in small)
+    for fact in distinct(rows, lambda fact: case.value(fact[0]).span):
         user, name, dim, axis = fact
-        if (user, name, dim) in small:
-            continue
         value, result = case.value(name), case.value(user)
         size = value.type.shape[int(dim)]
         yield Finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,7 @@ class Solved:
     solution: Solution
     solver: str
     own: bool = True
+    _proofs: dict[tuple[str, Fact], tuple[ProofStep, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def rulebook(self) -> Rulebook:
@@ -82,7 +83,7 @@ class Solved:
             self.solution.relations,
             self.prove,
             self._hidden,
-            lambda relation, fact: self._prover_of(relation).sketch(relation, fact),
+            self._sketch,
             lambda relation, fact: self._prover_of(relation).leaves(
                 relation, fact, lambda name: not self._hidden(name)
             ),
@@ -124,7 +125,17 @@ class Solved:
 
     def prove(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
         """The proof of a tuple of any relation, of least height. KeyError if it was not derived."""
-        return self._prover_of(relation).prove(relation, fact)
+        goal = (relation, fact)
+        if goal not in self._proofs:
+            self._proofs[goal] = self._prover_of(relation).prove(relation, fact)
+        return self._proofs[goal]
+
+    def _sketch(self, relation: str, fact: Fact) -> tuple[ProofStep, ...]:
+        """The same, without how ops connect where that takes a run of its own."""
+        from kina.datalog.proofs import Prover
+
+        prover = self._prover_of(relation)
+        return self.prove(relation, fact) if isinstance(prover, Prover) else prover.sketch(relation, fact)
 
     def _prover_of(self, relation: str) -> Prover | LayeredProver:
         return self._layouts if self.own and relation in LAYOUT_GOALS else self._prover

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 
 from kina import cli
+from kina.datalog.proofs import Prover
+from kina.datalog.tables import Row
 from kina.diagnose.edits import apply_edits
+from kina.diagnostics.finding import ProofStep
 from kina.pipeline import Options, check
 from kina.source import Source
+from tests.command import ROOT
 
 X = "(mesh (x 4))\n"
 XY = "(mesh (x 2) (y 2))\n"
@@ -123,3 +127,29 @@ def test_what_depends_on_a_conflict_is_counted_by_place() -> None:
 def test_a_layer_that_is_repeated_is_named_once() -> None:
     (finding,) = check(Source("case.kina", CONFLICTS["the same in each of many layers"]), Options()).findings
     assert any("`layer[…].w`" in help_.message for help_ in finding.helps)
+
+
+def test_a_deep_training_step_takes_no_more_proofs_than_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Findings of repeated layers are set apart before they are proved; nothing gives way to itself."""
+    proved: list[object] = []
+    prove = Prover.prove
+
+    def counted(self: Prover, relation: str, columns: Row) -> tuple[ProofStep, ...]:
+        proved.append((relation, columns))
+        return prove(self, relation, columns)
+
+    monkeypatch.setattr(Prover, "prove", counted)
+    text = (ROOT / "examples" / "gpt_train_tensor.kina").read_text(encoding="utf-8")
+    text = text.replace("(tensor i32 [batch length]))", "(tensor i32 [batch length]) @sharded(axis=1))", 1)
+    counts = []
+    for layers in (1, 3):
+        proved.clear()
+        program = text.replace("(layer i 1)", f"(layer i {layers})")
+        conflict, *others = check(Source("case.kina", program), Options()).findings
+        counts.append(len(proved))
+        assert conflict.helps[0].verified
+        assert conflict.helps[0].message.startswith(
+            "let `tokens` give way to `gpt.layer[…].wq` and `gpt.layer[…].w_up`; the plan then has"
+        )
+        assert [each.code for each in others] == ["K202", "K202"]
+    assert counts[0] == counts[1] <= 6
