@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kina.api import Check, Collective, Explanation, Tensor, check
-    from kina.diagnostics.finding import Finding, ProgramError, SetupError
+    from kina.diagnostics.finding import ArgumentError, Finding, ProgramError, SetupError
     from kina.run.start import Run
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgumentError",
     "Check",
     "Collective",
     "Explanation",
@@ -31,7 +32,7 @@ __all__ = [
 #: Name -> the module that holds it, imported when it is asked for, so that the start is quick.
 _HOMES = {
     **dict.fromkeys(("Check", "Collective", "Explanation", "Tensor", "check"), "kina.api"),
-    **dict.fromkeys(("Finding", "ProgramError", "SetupError"), "kina.diagnostics.finding"),
+    **dict.fromkeys(("ArgumentError", "Finding", "ProgramError", "SetupError"), "kina.diagnostics.finding"),
     "Run": "kina.run.start",
 }
 

@@ -9,7 +9,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from kina.diagnostics.finding import Finding, ProgramError, SetupError, check_choice
+from kina.arguments import a_choice, a_flag, a_mapping, a_number, a_path, a_text, mesh_sizes, some_paths
+from kina.diagnostics.finding import Finding, ProgramError
 
 if TYPE_CHECKING:
     from kina.explain.answer import Answer
@@ -95,29 +96,27 @@ def check(
     A string that holds a bracket or a line break is the program itself; any other one, and every `Path`,
     names a file. `mesh` replaces sizes of mesh axes, `rules` names rule files to add; the other options are
     those of `kina check`.
-    Raises SetupError if the file cannot be read, and for an option that does not fit.
+    Raises SetupError if the file cannot be read, and for an option that does not fit; of these ArgumentError,
+    which is a TypeError too, for an argument of another type.
     """
     from kina.pipeline import Options, check, check_file
     from kina.source import Source
 
-    for name, value, known in (
-        ("on_conflict", on_conflict, ("error", "cost")),
-        ("solver", solver, ("auto", "souffle", "clingo")),
-    ):
-        check_choice(name, value, known)
-    added = tuple([os.fspath(each) for each in rules])
-    options = Options(solver, _sizes(mesh), entry, on_conflict, strict, added)
+    solver = a_choice("solver", solver, ("auto", "souffle", "clingo"))
+    options = Options(
+        solver,
+        mesh_sizes(mesh),
+        None if entry is None else a_text("entry", entry, "the name of a function"),
+        a_choice("on_conflict", on_conflict, ("error", "cost")),
+        a_flag("strict", strict),
+        some_paths("rules", rules),
+    )
     if isinstance(path_or_text, str) and any(mark in path_or_text for mark in "(\n"):
-        text = path_or_text.replace("\r\n", "\n").replace("\r", "\n")
+        text = path_or_text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         return Check(check(Source(TEXT, text), options), solver)
-    return Check(check_file(os.fspath(path_or_text), options), solver)
-
-
-def _sizes(mesh: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:
-    for axis, size in (mesh or {}).items():
-        if type(size) is not int or not 1 <= size < 2**31:
-            raise SetupError(f"mesh axis `{axis}` has size {size!r}, which is not from 1 to {2**31 - 1}")
-    return tuple((mesh or {}).items())
+    path = a_path("path_or_text", path_or_text, "the path of a program or its text")
+    # On the command line `-` is the standard input, which a notebook does not have.
+    return Check(check_file("./-" if path == "-" else path, options), solver)
 
 
 @dataclass(frozen=True)
@@ -168,6 +167,7 @@ class Check:
         """A tensor by its full name, or by an ending of it that no other has. SetupError if there is none."""
         from kina.explain.names import find_value
 
+        name = a_text("name", name, "the name of a tensor")
         return self.tensors[find_value(self._program, name).name]
 
     def layout(self, name: str) -> Layout:
@@ -205,7 +205,12 @@ class Check:
         """
         from kina.explain.ask import ask
 
-        return Explanation(ask(self._program, self.solver, question, negated, collective)[1])
+        if question is not None:
+            question = a_text("question", question, "a string such as `w.0@x`")
+        if collective is not None:
+            collective = a_number("collective", collective, 1)
+        asked = (question, a_flag("negated", negated), collective)
+        return Explanation(ask(self._program, self.solver, *asked)[1])
 
     def compile(self) -> str:
         """The program of each device as StableHLO text, as `kina compile` writes it."""
@@ -221,6 +226,7 @@ class Check:
         """
         from kina.report.partition_specs import partition_specs
 
+        every = a_flag("every", every)
         program = self._program
         ids = range(len(program.values)) if every else dict.fromkeys((*program.parameters, *program.results))
         return partition_specs(self.tensors[program.values[number].name] for number in ids)
@@ -241,10 +247,20 @@ class Check:
         What `verify` finds is in the outcome. Raises ProgramError if inputs do not fit (K701), if memory is
         short (K707), and at a fault of the run; SetupError for an option that does not fit.
         """
-        from kina.run.start import Choices, started
+        from kina.run.start import ENGINES, PLATFORMS, Choices, started
 
         self._usable()
-        return started(self._program, self.compile(), inputs, Choices(steps, seed, verify, engine, platform))
+        choices = Choices(
+            a_number("steps", steps, 1),
+            a_number("seed", seed, 0),
+            a_flag("verify", verify),
+            a_choice("engine", engine, ENGINES),
+            a_choice("platform", platform, PLATFORMS),
+        )
+        given = None
+        if inputs is not None:
+            given = a_mapping("inputs", inputs, "a mapping from names of parameters to arrays")
+        return started(self._program, self.compile(), given, choices)
 
     @property
     def _program(self) -> Program:

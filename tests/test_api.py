@@ -152,6 +152,13 @@ def test_html_is_escaped_and_short(tmp_path: Path) -> None:
     path.write_text(CARRIED)
     page = kina.check(path)._repr_html_()
     assert "&lt;b&gt;.kina" in page
+    odd = '(mesh (|<i>| 2))\n(defn |<script>| ((|"&| (tensor f32 [4]) @sharded(axis=0))) (exp |"&|))'
+    shown = kina.check(odd)
+    assert shown.ok
+    for text in (shown._repr_html_(), shown.why("exp")._repr_html_()):
+        assert "&lt;script&gt;" in text
+        assert "<script>" not in text
+        assert "<i>" not in text
     assert "<b>" not in page
     assert page.count("<table>") == page.count("</table>") == 2
 

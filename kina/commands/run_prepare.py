@@ -105,7 +105,7 @@ def _session(
     if values["inputs"]:
         arrays = read_npz(values["inputs"], in_parts=executor.process[1] > 1)
         wanted = executor.devices if verified is None else range(ports.devices)
-        given = from_arrays(arrays, ports.arguments, wanted, values["inputs"])
+        given = from_arrays(arrays, ports.arguments, wanted, ports.devices, values["inputs"])
     session = Session(
         ports,
         executor,

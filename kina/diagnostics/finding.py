@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kina.source import Span
@@ -108,7 +107,5 @@ class SetupError(Exception):
         self.help = help_
 
 
-def check_choice(name: str, value: str, known: Sequence[str]) -> None:
-    """SetupError if the choice `name` is none of those that are known."""
-    if value not in known:
-        raise SetupError(f"there is no {name} `{value}`", f"there are {', '.join(known)}")
+class ArgumentError(SetupError, TypeError):
+    """An argument of the Python interface has another type than it should."""

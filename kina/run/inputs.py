@@ -100,26 +100,30 @@ def _mapped_member(path: Path, file: IO[bytes], start: int) -> Array:
 
 
 def from_arrays(
-    arrays: Mapping[str, Array], ports: Sequence[RunPort], devices: Sequence[int], file: str
+    arrays: Mapping[str, Array], ports: Sequence[RunPort], devices: Sequence[int], count: int, file: str
 ) -> list[Array | Mapping[int, Array]]:
     """For each argument its whole tensor, or an array for each of `devices` if `NAME@0`, … are given.
+
+    There are `count` devices; this process may need the parts of some of them only.
 
     ProgramError K701 that lists every argument whose array is missing or has another shape or dtype.
     """
     findings: list[Finding] = []
     used: set[str] = set()
     found: list[Array | Mapping[int, Array]] = []
-    parts = _parts(arrays)
+    parts = _parts(arrays, count)
     for port in ports:
-        if port.name in parts:
-            used.update(parts[port.name])
+        short = port.name.rpartition(".")[2]
+        in_parts = next((name for name in (port.name, short) if name in parts), None)
+        if in_parts is not None:
+            used.update(parts[in_parts])
             shape = port.type.shape
-            names = {device: f"{port.name}@{device}" for device in devices}
+            names = {device: f"{in_parts}@{device}" for device in devices}
             found.append(
                 {device: _taken(arrays, name, port, shape, file, findings) for device, name in names.items()}
             )
             continue
-        name = port.name if port.name in arrays else port.name.rpartition(".")[2]
+        name = port.name if port.name in arrays else short
         used.add(name)
         found.append(_taken(arrays, name, port, port.shape, file, findings))
     for name in sorted(set(arrays) - used):
@@ -135,12 +139,13 @@ def from_arrays(
     return found
 
 
-def _parts(arrays: Mapping[str, Array]) -> dict[str, list[str]]:
-    """Name of a tensor -> the names of its parts, `NAME@DEVICE`."""
+def _parts(arrays: Mapping[str, Array], count: int) -> dict[str, list[str]]:
+    """Name of a tensor -> the names of its parts, `NAME@DEVICE`, of which there are at most `count`."""
+    known = {str(device) for device in range(count)}
     found: dict[str, list[str]] = {}
     for full in arrays:
         name, at, device = full.rpartition("@")
-        if at and device.isdecimal():
+        if at and device in known:
             found.setdefault(name, []).append(full)
     return found
 
@@ -158,7 +163,8 @@ def _taken(
     array = arrays.get(name)
     if array is None:
         help_ = Help(f"arrays in the file: {', '.join(sorted(arrays)[:8]) or 'none'}")
-        findings.append(error("K701", f"`{file}` has no array `{port.name}`", port.span, helps=(help_,)))
+        missing = name if "@" in name else port.name
+        findings.append(error("K701", f"`{file}` has no array `{missing}`", port.span, helps=(help_,)))
         return np.zeros((), dtype)
     if dtype == BF16 and array.dtype == np.dtype("V2"):
         array = array.view(BF16)  # NumPy writes types that it does not know as bare bytes

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kina.diagnostics.finding import Finding, ProgramError, SetupError, check_choice, error
+from kina.arguments import a_text, refused
+from kina.diagnostics.finding import Finding, ProgramError, error
 from kina.frontend.ir import Program
 from kina.mlir.syntax import Module
 from kina.run.executor import Executor, Simulated
@@ -22,10 +23,13 @@ from kina.run.xla import Xla, XlaOptions
 from kina.run.xla import executor as on_xla
 from kina.sim.dtypes import Array
 
+#: What can execute a program, and where XLA can find devices.
+ENGINES, PLATFORMS = ("sim", "xla"), ("auto", "cpu", "gpu", "tpu")
+
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """How to run a program: `engine` is "sim" or "xla", `platform` that of XLA's devices."""
+    """How to run a program: `engine` is one of ENGINES, `platform` of PLATFORMS that of XLA's devices."""
 
     steps: int = 1
     seed: int = 0
@@ -49,7 +53,7 @@ class Run:
 
     def __getitem__(self, name: str) -> Array:
         """A result by its full name, or by an ending of it that no other has. KeyError if there is none."""
-        if name in self.outputs:
+        if a_text("name", name, "the name of a result") in self.outputs:
             return self.outputs[name]
         found = [full for full in self.outputs if full.endswith(f".{name}")]
         if len(found) != 1:
@@ -63,21 +67,20 @@ def started(program: Program, text: str, inputs: Mapping[str, Any] | None, choic
     """The outcome of running a program whose module is `text`.
 
     Raises ProgramError if inputs do not fit (K701), if memory is short (K707), and at a fault of the run;
-    SetupError for choices that do not fit.
+    ArgumentError for an input that is no array, SetupError if XLA is not to be had.
     """
     from kina.mlir.reader import read_module
     from kina.mlir.verify import verify
     from kina.source import Source
 
-    _check(choices)
     module = read_module(Source(f"{program.entry}.mlir", text))
     verify(module)
     ports = signature(module, {value.name: value.span for value in program.values})
     verified = program if choices.verify else None
     given = None
     if inputs is not None:
-        named = {name: np.asarray(array) for name, array in inputs.items()}
-        given = from_arrays(named, ports.arguments, range(ports.devices), "inputs")
+        named = {name: _array(name, array) for name, array in inputs.items()}
+        given = from_arrays(named, ports.arguments, range(ports.devices), ports.devices, "inputs")
     with ExitStack() as stack:
         options = XlaOptions(choices.platform) if choices.engine == "xla" else None
         executor, _ = opened(module, ports, program, verified, options, stack)
@@ -88,15 +91,17 @@ def started(program: Program, text: str, inputs: Mapping[str, Any] | None, choic
     return Run(outputs, tuple(session.reports), wrong)
 
 
-def _check(choices: Choices) -> None:
-    for name, value, known in (
-        ("engine", choices.engine, ("sim", "xla")),
-        ("platform", choices.platform, ("auto", "cpu", "gpu", "tpu")),
-    ):
-        check_choice(name, value, known)
-    for name, number, least in (("steps", choices.steps, 1), ("seed", choices.seed, 0)):
-        if type(number) is not int or number < least:
-            raise SetupError(f"{name} is {number!r}, which is not a whole number from {least} on")
+def _array(name: str, given: Any) -> Array:
+    """What was given as an array of numbers, if it converts to one. ArgumentError if not."""
+    argument = f"inputs[{name!r}]"
+    try:
+        array = np.asarray(given)
+    except Exception as problem:
+        # Whatever it is that was given, its own code says why it converts to no array.
+        raise refused(argument, given, f"an array: {problem}") from problem
+    if array.dtype.kind in "OSUMm":
+        raise refused(argument, given, "an array of numbers")
+    return array
 
 
 def opened(
