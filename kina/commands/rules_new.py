@@ -33,12 +33,18 @@ def new(op: str, spec: str, output: str, force: bool) -> int:
     from kina.rulebook.new_rule import new_rule, read_spec
 
     files = new_rule(op, read_spec(spec))
+    if not output:
+        raise SetupError("`--output` is empty", "it names the folder to write into; `.` is this one")
     folder = Path(output)
-    there = [name for name in files if (folder / name).exists() or (folder / name).is_symlink()]
-    if there and not force:
-        listed = ", ".join(f"`{folder / name}`" for name in there)
-        raise SetupError(f"{listed} would be written over", "`--force` writes over it")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        there = [name for name in files if (folder / name).exists() or (folder / name).is_symlink()]
+        if there and not force:
+            listed = ", ".join(f"`{folder / name}`" for name in there)
+            raise SetupError(f"{listed} would be written over", "`--force` writes over it")
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        said = (fault.strerror or str(fault)).lower()
+        raise SetupError(f"`{op}` cannot be written into the folder `{folder}`: {said}") from None
     for name, text in files.items():
         write_text(folder / name, text)
     write_stdout("".join(f"wrote {folder / name}\n" for name in files))

@@ -20,7 +20,11 @@ from kina.rulebook.base import RuleBase
 from kina.rulebook.instances import Instance, Operand
 
 #: Sizes that the names in a declaration stand for, in their order: different ones, else equal ones.
-_SIZES = (tuple(range(4, 60, 2)), (8,) * 28, (12,) * 28, (16,) * 28)
+_MOST_SIZES = 64
+_SIZES = (
+    tuple(range(4, 4 + 2 * _MOST_SIZES, 2)),
+    *((size,) * _MOST_SIZES for size in (8, 12, 16)),
+)
 #: Ways to choose attributes that are tried, and instances of one op that are kept.
 _MOST_TRIES, _MOST_INSTANCES = 400, 24
 _VALUES: Mapping[str, tuple[Attribute, ...]] = {

@@ -12,11 +12,14 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from kina.diagnostics.finding import SetupError
 from kina.frontend.form_modules import taken_by
+from kina.frontend.forms.einsum import MOST_OPERANDS
+from kina.paths import rules_path
 
 _OP = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 #: What reads as a number or a truth value.
 _WORDS = frozenset({"nan", "inf", "true", "false"})
+_DECLARED = re.compile(r"^\.decl\s+(\w+)", re.M)
 _GROUP = re.compile(r"\(([^()]*)\)")
 _HELP = 'write it as "(i,k),(k,j)->(i,j)": the dims of each operand, and those of the result'
 
@@ -63,6 +66,8 @@ def read_spec(text: str) -> Spec:
             raise SetupError(f"`{text}` has `{name}` in the result and in no operand", _HELP)
     if not spec.factors:
         raise SetupError(f"`{text}` has no dim, and so nothing that a rule could split", _HELP)
+    if len(operands) > MOST_OPERANDS:
+        raise SetupError(f"`{text}` has {len(operands)} operands; {MOST_OPERANDS} are the most")
     if len(spec.factors) > len(ascii_letters):
         raise SetupError(f"`{text}` has {len(spec.factors)} factors; {len(ascii_letters)} are the most")
     return spec
@@ -84,6 +89,8 @@ def new_rule(op: str, spec: Spec) -> Mapping[str, str]:
     """The files `OP.dl`, `OP.kina` and `OP.test.md` by name. SetupError if no op can be called so."""
     if not _OP.fullmatch(op):
         raise SetupError(f"`{op}` is no name of an op: lower-case words with `_` between them")
+    if op in _WORDS:
+        raise SetupError(f"`{op}` reads as a number or a truth value, and no op can be called so")
     if why := taken_by(op):
         raise SetupError(f"`{op}` is {why} of the language, and no op can be called so")
     fields = _fields(op, spec)
@@ -102,6 +109,8 @@ def _template(ending: str) -> Template:
 def _fields(op: str, spec: Spec) -> dict[str, object]:
     """What the templates print."""
     names = list(_fresh(("x", "y", "z"), spec.factors, len(spec.operands)))
+    (entry,) = _fresh(("f", "g"), (op,), 1)
+    operand_table, result_table = (_table(f"{op}_{what}") for what in ("operand", "result"))
     letters = dict(zip(spec.factors, ascii_letters, strict=False))
     numbers = {name: number for number, name in enumerate(spec.factors)}
     sizes = {name: 4 + 2 * number for number, name in enumerate(spec.factors)}
@@ -109,17 +118,21 @@ def _fields(op: str, spec: Spec) -> dict[str, object]:
     split = _split(spec, names)
     summed = [{"name": name, "number": numbers[name], "rule": name.replace("_", "-")} for name in spec.summed]
     rules = ["operand-dim", *["result-dim"] * bool(spec.result), *(f"sum-{each['rule']}" for each in summed)]
-    rules.append("linear")
+    moves, multiplies = _how(spec)
+    rules += ["linear", *["together"] * multiplies]
     equation = ",".join("".join(letters[name] for name in group) for group in spec.operands)
     return {
         "op": op,
+        "entry": entry,
+        "operand_table": operand_table,
+        "result_table": result_table,
         "spec": str(spec),
         "spec_names": ", ".join(f"{numbers[name]} is `{name}`" for name in spec.factors),
         "declared": f"\n{' ' * len(f'(defop {op} (')}".join(
             f"({name} (tensor {dtype} [{' '.join(group)}]))"
             for name, group in zip(names, spec.operands, strict=True)
         ),
-        "parameters": f"\n{' ' * len('(defn f (')}".join(
+        "parameters": f"\n{' ' * len(f'(defn {entry} (')}".join(
             f"({name} (tensor f32 [{' '.join(str(sizes[each]) for each in group)}])"
             f"{f' @sharded(axis={split.dim})' if split.operand == name else ''})"
             for name, group in zip(names, spec.operands, strict=True)
@@ -139,9 +152,24 @@ def _fields(op: str, spec: Spec) -> dict[str, object]:
         },
         "equation": f"{equation}->{''.join(letters[name] for name in spec.result)}",
         "summed": summed,
+        "moves": moves,
+        "multiplies": multiplies,
         "rules": [f"{op}.{name}" for name in rules],
         "place": split.place,
     }
+
+
+def _how(spec: Spec) -> tuple[bool, bool]:
+    """Whether the op moves elements and no more, and whether it multiplies and does not sum."""
+    alone = len(spec.operands) == 1
+    return (alone and not spec.summed, not alone and not spec.summed)
+
+
+def _table(wish: str) -> str:
+    """A relation that no file of the rule base declares, `wish` if it can be."""
+    texts = (file.read_text(encoding="utf-8") for file in sorted(rules_path().glob("*.dl")))
+    taken = {name for text in texts for name in _DECLARED.findall(text)}
+    return next(_fresh((wish, f"{wish}_dim"), tuple(taken), 1))
 
 
 def _fresh(wishes: Sequence[str], taken: Sequence[str], number: int) -> Iterator[str]:

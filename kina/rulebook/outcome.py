@@ -1,6 +1,7 @@
 """What the rules derive from programs: every tuple of every relation, and which rules fire.
 
 Values weigh their bytes here, where Kina scales weights so that the sums of large programs fit in 32 bits.
+Where bytes do not fit they are scaled here too.
 Programs with the same mesh axes and priorities are evaluated in one run, with the names of each set apart by
 a number; a run for each would take minutes.
 """
@@ -10,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kina.additions import Additions
 from kina.datalog.engine import solve
 from kina.datalog.joins import compile_body, instances, named_wildcards
 from kina.datalog.rules import Relation, Rule, Rulebook
 from kina.datalog.scope import Scope
 from kina.datalog.tables import Row, Tables
 from kina.diagnostics.finding import ProgramError
-from kina.facts.dump import Facts, dump
+from kina.facts.dump import Facts, dump, value_weights
 from kina.pipeline import Options, build
 from kina.rulebook.base import RuleBase, own_rules
 from kina.source import Source
@@ -97,14 +99,15 @@ class Outcomes:
     def _facts(self, text: str) -> Facts:
         if text not in self.facts:
             # No rules are looked for beside it: those of the rule base are its own.
-            added = tuple(file.real for file in self.base.added)
-            program = build(Source("<stdin>", text), Options(rules=added))
+            added = Additions(self.base.added, self.base.sources)
+            program = build(Source("<stdin>", text), Options(), added=added)
             facts = dump(program)
-            weights: list[Row] = [
-                (name, value.type.bytes)
-                for name, value in zip(facts.value_names, program.values, strict=True)
-            ]
-            self.facts[text] = replace(facts, relations={**facts.relations, "value_weight": weights})
+            weights = [value.type.bytes for value in program.values]
+            # The largest scaled weight is the largest that there may be.
+            if max(weights, default=0) > max(value_weights(program), default=0):
+                weights = [*value_weights(program)]
+            rows: list[Row] = list(zip(facts.value_names, weights, strict=True))
+            self.facts[text] = replace(facts, relations={**facts.relations, "value_weight": rows})
         return self.facts[text]
 
     def _solved(self, entry: str, programs: Sequence[Facts]) -> list[Outcome]:

@@ -50,6 +50,8 @@ def test_a_spec_reads_back(spec: Spec) -> None:
         ("(nan)->(nan)", "no name of a dim"),
         ("(i,)->(i)", "no name of a dim"),
         ('(")->(")', "no name of a dim"),
+        (f"{','.join(['(i)'] * 33)}->(i)", "32 are the most"),
+        (f"({','.join(f'i{number}' for number in range(53))})->()", "52 are the most"),
     ],
 )
 def test_what_is_no_spec_is_refused(text: str, part: str) -> None:
@@ -57,7 +59,9 @@ def test_what_is_no_spec_is_refused(text: str, part: str) -> None:
         read_spec(text)
 
 
-@pytest.mark.parametrize("op", ["", "Op", "my-op", "1op", "op_", "../op", "matmul", "let", "grad"])
+@pytest.mark.parametrize(
+    "op", ["", "Op", "my-op", "1op", "op_", "../op", "matmul", "let", "grad", "nan", "inf", "true"]
+)
 def test_what_no_op_can_be_called_is_refused(op: str) -> None:
     with pytest.raises(SetupError):
         new_rule(op, read_spec("(i)->(i)"))
@@ -85,22 +89,61 @@ def test_a_first_version_gives_what_one_device_gives(tmp_path: Path, spec: Spec,
     assert differences(found) == [], str(spec)
 
 
-@pytest.mark.parametrize("spec", ["(b,s,h,e),(b,t,h,e)->(b,h,s,t)", "(i,j)->()", "(i),()->(i)"])
+@pytest.mark.parametrize(
+    ("op", "spec"),
+    [
+        ("my_op", "(b,s,h,e),(b,t,h,e)->(b,h,s,t)"),
+        ("my_op", "(i,j)->()"),
+        ("my_op", "(i),()->(i)"),
+        ("my_op", "(b,i),(b,j),(i,j,o)->(b,o)"),
+        ("my_op", "(f32,let)->(let,f32)"),
+        # Names that the tests beside it, or relations of the rule base, have.
+        ("f", "(i)->(i)"),
+        ("made", "(i)->(i)"),
+        # More bytes than a rule can count.
+        ("my_op", f"({','.join(f'i{number}' for number in range(30))})->()"),
+        ("op", "(i,k),(k,j)->(i,j)"),
+        ("split", "(i)->(i)"),
+        ("program", "(i)->(i)"),
+    ],
+)
 def test_what_is_written_passes_check_and_lint(
-    spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    op: str, spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli.run(["rules", "new", "my_op", spec]) == 0
-    assert capsys.readouterr().out == "wrote my_op.dl\nwrote my_op.kina\nwrote my_op.test.md\n"
-    assert cli.run(["rules", "lint", "my_op.dl"]) == 0
+    assert cli.run(["rules", "new", op, spec]) == 0
+    assert capsys.readouterr().out == f"wrote {op}.dl\nwrote {op}.kina\nwrote {op}.test.md\n"
+    assert cli.run(["rules", "lint", f"{op}.dl"]) == 0
     assert capsys.readouterr().out == "1 rule file, nothing to say\n"
     params = " ".join(
-        f"(a{pos} (tensor f32 [{'4 ' * len(group)}]))" for pos, group in enumerate(read_spec(spec).operands)
+        f"(a{pos} (tensor f32 [{('4 ' if len(group) < 9 else '1 ') * len(group)}]))"
+        for pos, group in enumerate(read_spec(spec).operands)
     )
     arguments = " ".join(f"a{pos}" for pos in range(len(read_spec(spec).operands)))
-    text = f"(mesh (x 2)) (defn f ({params}) (my_op {arguments}))"
-    result = check(Source("p.kina", text), Options(solver="clingo", rules=("my_op.dl",)))
+    text = f"(mesh (x 2)) (defn entry ({params}) ({op} {arguments}))"
+    result = check(Source("p.kina", text), Options(solver="clingo", rules=(f"{op}.dl",)))
     assert result.findings == ()
+
+
+@pytest.mark.parametrize("spec", ["(i,j)->(j,i)", "(i),(j)->(i,j)", "(b,i),(b,j),(i,j,o)->(b,o)"])
+def test_what_is_written_passes_the_audit(
+    spec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is wrong, and nothing that is right is missing: elements that are moved, products, and sums."""
+    assert cli.run(["rules", "new", "my_op", spec, "-o", str(tmp_path)]) == 0
+    assert cli.run(["rules", "audit", str(tmp_path / "my_op.dl"), "--solver", "clingo", "--jobs", "1"]) == 0
+    assert " 0 incorrect, 0 missing " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("folder", ["", "a file", "a file/x", "x" * 300])
+def test_a_folder_that_cannot_be_written(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a file").touch()
+    assert cli.run(["rules", "new", "my_op", "(i)->(i)", "-o", folder]) == 2
+    assert (folder or "--output") in capsys.readouterr().err.replace("\n", "").replace("  ", "")
+    assert [each.name for each in tmp_path.iterdir()] == ["a file"]
 
 
 def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from math import prod
 from kina.frontend.forms.core import Bound, Form
 from kina.frontend.forms.parameters import string, tensors
 
-_MOST = 32
+MOST_OPERANDS = 32
 #: Letters of an equation: enough for that many operands of the largest rank.
 _LONGEST = 4096
 
@@ -57,8 +57,8 @@ def _parse(bound: Bound, equation: str, count: int) -> tuple[list[str], str]:
         _fault(bound, "has one `->` at most, before the indices of the result")
     if len(inputs) != count:
         _fault(bound, f"has indices for {len(inputs)} operands, but {count} are given")
-    if count > _MOST:
-        _fault(bound, f"has {count} operands, but at most {_MOST} are taken")
+    if count > MOST_OPERANDS:
+        _fault(bound, f"has {count} operands, but at most {MOST_OPERANDS} are taken")
     for letters in inputs:
         for letter in sorted({each for each in letters if letters.count(each) > 1}):
             _fault(bound, f"has `{letter}` twice in `{letters}`: a diagonal is not taken")
