@@ -15,8 +15,9 @@ from kina.sim.dtypes import DTYPES, Array, is_float
 VARIETIES = 3
 #: One more, for counter-examples: elements that count.
 COUNTING = 3
-#: Parts of a pending sum that nearly cancel lie this far from zero.
-_FAR = 200.0
+#: Parts of a pending sum that nearly cancel lie this far from zero, and nearer if there are more elements
+#: than these: an op may sum all of them, and rounding must not leave more than the sum does.
+_FAR, _MANY = 200.0, 32
 
 
 def draw(rng: np.random.Generator, type_: TensorType, domain: Domain, variety: int) -> Array:
@@ -50,7 +51,7 @@ def draw_part(
     if huge and reduction == "prod":
         scale = 2.0 ** round(0.4 * float(np.log2(_largest(part.dtype))))
         return (part.astype(np.float64) * (scale if place % 2 == 0 else 1.0 / scale)).astype(part.dtype)
-    far = 0.9 * _largest(part.dtype) if huge else _FAR
+    far = 0.9 * _largest(part.dtype) if huge else _FAR * min(1.0, _MANY / max(part.size, 1))
     return (part.astype(np.float64) + (far if place % 2 == 0 else -far)).astype(part.dtype)
 
 
