@@ -51,18 +51,13 @@ class _Space:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        types = (*self.instance.operand_types, *self.instance.result_types)
-        return tuple(type_.shape for type_ in types)
-
-    def size(self, on: OnDim) -> int:
-        """The size of the factor at a dim."""
-        return self.shapes[on.port][on.dim] if on.size is None else on.size
+        return self.instance.shapes
 
     def factors(self) -> dict[int, tuple[int, ...]]:
         """The sizes that each factor has at its dims."""
         found: dict[int, list[int]] = {}
         for on in self.rule.dims:
-            found.setdefault(on.factor, []).append(self.size(on))
+            found.setdefault(on.factor, []).append(self.rule.size(on, self.shapes))
         return {factor: tuple(dict.fromkeys(sizes)) for factor, sizes in found.items()}
 
     def layout(self, port: int, split: Split, parts: Mapping[tuple[str, ...], int]) -> Layout:
@@ -72,9 +67,8 @@ class _Space:
             axes = split.get(on.factor, ())
             if on.port != port or not axes:
                 continue
-            if on.size is None or on.major == 1:
-                dims[on.dim] = axes if not dims[on.dim] else (*dims[on.dim], *axes)
-            elif parts[dims[on.dim]] == on.major:
+            # An axis that wrong rules put on a dim twice makes no list of parts: `build` objects to it.
+            if on.size is None or on.major == 1 or parts.get(dims[on.dim], on.major) == on.major:
                 dims[on.dim] = (*dims[on.dim], *axes)
         return tuple(dims)
 

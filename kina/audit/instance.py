@@ -76,6 +76,11 @@ class Instance:
         return tuple(self.program.type_of(value) for value in self.op.results)
 
     @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of operands and results."""
+        return tuple(type_.shape for type_ in (*self.operand_types, *self.result_types))
+
+    @property
     def elements(self) -> int:
         """How many elements all operands and results have: the size of a counter-example."""
         return sum(type_.elements for type_ in (*self.operand_types, *self.result_types))

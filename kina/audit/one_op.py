@@ -36,7 +36,7 @@ def _audited(kind: str, base: RuleBase, seed: int, solver: str) -> OpReport:
         return derive(list(instances(kind, seed, 2 * count(kind), SMALL, ops)), base.compiled, solver)
 
     wrong = incorrect(derived, tried.faults, (seed,), small)
-    searched, found = _search(derived, seed)
+    searched, found = search(derived, seed)
     return OpReport(
         kind,
         len(derived.instances),
@@ -49,15 +49,18 @@ def _audited(kind: str, base: RuleBase, seed: int, solver: str) -> OpReport:
     )
 
 
-def _search(derived: Derived, seed: int) -> tuple[int, list[Missing]]:
-    """How many hypotheses were tried, and those that are missing placements."""
+def search(derived: Derived, seed: int, first: bool = False) -> tuple[int, list[Missing]]:
+    """How many hypotheses were tried, and those that are missing placements; with `first` one is enough."""
     chosen = [number for number, instance in enumerate(derived.instances) if _telling(instance)][:_SEARCHED]
     found: list[Missing] = []
     tried = 0
     for number in chosen:
-        search = Search(derived.instances[number], derived.rules[number], (seed, number))
-        found += search.missing()
-        tried += search.tried
+        hypotheses = Search(derived.instances[number], derived.rules[number], (seed, number))
+        for missing in hypotheses.missing():
+            found.append(missing)
+            if first:
+                return hypotheses.tried, found
+        tried += hypotheses.tried
     return tried, found
 
 

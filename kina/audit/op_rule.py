@@ -55,6 +55,11 @@ class OpRule:
     together: tuple[tuple[int, str], ...]
     once: tuple[int, ...]
     strays: tuple[tuple[str, Row], ...] = ()
+    keeps_shapes: bool = False
+
+    def size(self, on: OnDim, shapes: Sequence[tuple[int, ...]]) -> int:
+        """The size of the factor at a dim, for ports of these shapes."""
+        return shapes[on.port][on.dim] if on.size is None else on.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,4 +170,5 @@ def _op_rule(instance: Instance, op: int, evaluation: Evaluation) -> OpRule:
             for row in rows[relation]
             if not reader.fits(relation, row)
         ),
+        bool(evaluation.rows("shape_keeping", op)),
     )

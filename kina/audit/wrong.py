@@ -43,8 +43,11 @@ class Tried:
     faults: tuple[Fault, ...]
 
 
-def try_allowed(derived: Derived, seed: Seed) -> Tried:
-    """Run every placement over one axis, and a choice of those over two, with draws of every variety."""
+def try_allowed(derived: Derived, seed: Seed, first: bool = False) -> Tried:
+    """Run every placement over one axis, and a choice of those over two, with draws of every variety.
+
+    With `first` the first one that is wrong is enough.
+    """
     count, faults = 0, []
     for number, (instance, rule) in enumerate(zip(derived.instances, derived.rules, strict=True)):
         for each in _chosen(list(allowed(instance, rule)), (*seed, number)):
@@ -52,6 +55,8 @@ def try_allowed(derived: Derived, seed: Seed) -> Tried:
             fault = _try(instance, number, each, (*seed, number))
             if fault is not None:
                 faults.append(fault)
+                if first:
+                    return Tried(count, tuple(faults))
     return Tried(count, tuple(faults))
 
 
