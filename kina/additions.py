@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from kina.datalog.added import AddedFile, read_added
@@ -13,6 +15,8 @@ from kina.diagnostics.finding import SetupError
 from kina.paths import rules_path
 from kina.source import Source
 
+#: Rule files near a program that are looked at for an op, and bytes of a file that declares it, at most.
+_MOST_NEAR, _LARGEST_NEAR = 200, 1_000_000
 #: The entry points by which an installed package names a folder of rules.
 GROUP = "kina.rules"
 
@@ -81,6 +85,32 @@ def _beside(program: str) -> list[str]:
     except OSError as fault:
         said = (fault.strerror or str(fault)).lower()
         raise SetupError(f"the folder `{folder}` cannot be read: {said}") from None
+
+
+def bringing(program: str, op: str) -> str:
+    """A rule file near a program beside which a Kina file declares the op, "" if there is none.
+
+    It is looked for in the folder of the program and in those inside it; what cannot be read is passed over.
+    """
+    folder = Path(program).parent
+    if not Path(program).is_file():
+        return ""
+    declares = re.compile(rf"\(\s*defop\s+{re.escape(op)}[\s()]")
+    found = (file for pattern in ("*.dl", "*/*.dl") for file in sorted(folder.glob(pattern)))
+    for file in islice(found, _MOST_NEAR):
+        if declares.search(_text_of(file.with_suffix(".kina"))):
+            return str(file)
+    return ""
+
+
+def _text_of(file: Path) -> str:
+    """The text of a small file, "" where it cannot be read."""
+    try:
+        if not file.is_file() or file.stat().st_size > _LARGEST_NEAR:
+            return ""
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 @cache

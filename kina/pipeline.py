@@ -130,8 +130,26 @@ def build(
     with clock.stage("form"):
         from kina.frontend.form import form
 
-        program = form(module, options.entry, dict(options.mesh) or None, beside)
+        try:
+            program = form(module, options.entry, dict(options.mesh) or None, beside)
+        except ProgramError as problem:
+            raise ProgramError(*(_with_rules_beside(each, source) for each in problem.findings)) from None
         return replace(program, rules=added.rules)
+
+
+def _with_rules_beside(finding: Finding, source: Source) -> Finding:
+    """A finding of an unknown op with the rule file near the program that brings one of that name, if any."""
+    if finding.code != "K011" or finding.primary is None:
+        return finding
+    import shlex
+
+    from kina.additions import bringing
+
+    file = bringing(source.name, finding.primary.text)
+    if not file:
+        return finding
+    help_ = Help(f"`{file}` brings an op of that name: pass `--rules {shlex.quote(file)}`")
+    return replace(finding, helps=(help_, *finding.helps))
 
 
 def decide(program: Program, options: Options, clock: Clock | None = None) -> tuple[Program, Decisions]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -234,3 +235,53 @@ def test_a_proof_names_the_added_rule(folder: Path, capsys: pytest.CaptureFixtur
     ROTARY.write(folder / "ops")
     assert cli.run(["explain", "rotary.start", "--rules", str(folder / "ops")]) == 0
     assert "attribute_follows" in capsys.readouterr().out
+
+
+def helps(result: Result) -> list[str]:
+    return [help_.message for finding in result.findings for help_ in finding.helps]
+
+
+@pytest.mark.parametrize("place", [".", "my ops"])
+def test_the_file_that_brings_an_unknown_op_is_named(place: str, tmp_path: Path) -> None:
+    (tmp_path / "p.kina").write_text(PROGRAM)
+    (tmp_path / "unreadable.dl").mkdir()
+    (tmp_path / "other.dl").symlink_to("other.dl")
+    (tmp_path / place).mkdir(exist_ok=True)
+    file = DOUBLE.write(tmp_path / place)
+    result = checked(tmp_path / "p.kina")
+    assert codes(result) == ["K011"]
+    (found,) = [each for each in helps(result) if "--rules" in each]
+    assert found == f"`{file}` brings an op of that name: pass `--rules {shlex.quote(str(file))}`"
+    file.with_suffix(".kina").write_text("(defop doubles ((a (tensor t [n]))) (tensor t [n]) a)\n")
+    assert not [each for each in helps(checked(tmp_path / "p.kina")) if "--rules" in each]
+
+
+def test_the_rules_beside_a_declaration_that_is_imported_are_named(folder: Path) -> None:
+    (folder / "p.kina").write_text(f'(import "ops/double.kina")\n{PROGRAM}')
+    result = checked(folder / "p.kina")
+    assert codes(result) == ["K902"]
+    file = folder / "ops" / "double.dl"
+    assert helps(result) == [f"`{file}` lies beside its declaration: pass `--rules {file}`"]
+    file.unlink()
+    assert helps(checked(folder / "p.kina")) == []
+
+
+def test_a_file_that_is_imported_may_belong_to_rules_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the two are called."""
+    monkeypatch.chdir(folder)
+    (folder / "p.kina").write_text(f'(import "ops/../ops/double.kina")\n{PROGRAM}')
+    for file in ("ops/double.dl", str(folder / "ops" / "double.dl")):
+        assert codes(checked(Path("p.kina"), Path(file))) == []
+
+
+def test_an_op_that_is_declared_twice_is_said_with_what_to_do(folder: Path) -> None:
+    (folder / "p.kina").write_text(DOUBLE.kina + PROGRAM)
+    file = folder / "ops" / "double.dl"
+    result = checked(folder / "p.kina", file)
+    assert codes(result) == ["K014"]
+    declared = file.with_suffix(".kina")
+    assert helps(result) == [f"leave this one out: `{declared}` declares it for all files of the program"]
+    (folder / "p.kina").write_text(DOUBLE.kina * 2 + PROGRAM)
+    assert helps(checked(folder / "p.kina")) == ["leave one of them out, or call it otherwise"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from kina.diagnose.case import Case, Fact, axis_words, distinct, subproof
 from kina.diagnose.conflicts import LAYER
@@ -10,6 +12,7 @@ from kina.diagnose.edits import with_axes
 from kina.diagnose.repairs import Trial
 from kina.diagnose.reshapes import gathered_to_reshape
 from kina.diagnostics.finding import Finding, Help, Label
+from kina.frontend.ir import Op
 from kina.source import Span
 
 
@@ -57,10 +60,20 @@ def _unruled(case: Case) -> Iterator[Finding]:
             f"no rule covers {case.op_words(op)}, so every device does all of its work",
             op.span,
             "replicated",
+            helps=tuple(_rules_of(case, op)),
             proof=case.proof("unruled", fact),
             rule="sanity.unruled",
             more=("`kina explain K902`",),
         )
+
+
+def _rules_of(case: Case, op: Op) -> Iterator[Help]:
+    """The rule file beside the declaration of an op, if there is one that was not added."""
+    if case.program.declared is None or op.kind not in case.program.declared.visible.ops:
+        return
+    file = Path(case.program.declared.visible.ops[op.kind].form.span.file).with_suffix(".dl")
+    if file.is_file() and str(file.resolve()) not in {each.real for each in case.program.rules}:
+        yield Help(f"`{file}` lies beside its declaration: pass `--rules {shlex.quote(str(file))}`")
 
 
 def _uses_differ(case: Case) -> Iterator[Finding]:

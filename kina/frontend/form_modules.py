@@ -93,7 +93,10 @@ def _taken(name: str, span: Span, files: Files) -> Iterator[Finding]:
     if earlier is None:
         return
     first = earlier.function.name.span if isinstance(earlier, Definition) else earlier.name.span
-    yield error("K014", f"`{name}` is defined twice", span, labels=(Label(first, "first here"),))
+    helps = (Help("leave one of them out, or call it otherwise"),)
+    if isinstance(earlier, OpForm) and first.file != span.file:
+        helps = (Help(f"leave this one out: `{first.file}` declares it for all files of the program"),)
+    yield error("K014", f"`{name}` is defined twice", span, labels=(Label(first, "first here"),), helps=helps)
 
 
 def _repeated_parameters(function: Function) -> Iterator[Finding]:
@@ -102,7 +105,10 @@ def _repeated_parameters(function: Function) -> Iterator[Finding]:
         name = param.name.name
         if name in seen:
             message = f"`{function.name.name}` has two parameters `{name}`"
-            yield error("K014", message, param.name.span, labels=(Label(seen[name], "first here"),))
+            helps = (Help("call one of them otherwise"),)
+            yield error(
+                "K014", message, param.name.span, labels=(Label(seen[name], "first here"),), helps=helps
+            )
         seen.setdefault(name, param.name.span)
 
 
@@ -150,7 +156,8 @@ def _visit(start: str, modules: dict[str, Module], state: dict[str, str], order:
             order.append(modules[path])
             stack.pop()
             continue
-        target = _target(modules[path].source, form)
+        shown = _target(modules[path].source, form)
+        target = _identity(shown)
         if state.get(target) == "open":
             raise ProgramError(_cycle([entry for entry, _ in stack], target, form))
         if target in state:
@@ -158,7 +165,7 @@ def _visit(start: str, modules: dict[str, Module], state: dict[str, str], order:
         if len(modules) == _FILE_LIMIT:
             raise ProgramError(error("K025", f"a program has more than {_FILE_LIMIT} files", form.span))
         if target not in modules:
-            modules[target] = _load(target, form)
+            modules[target] = _load(shown, form)
         state[target] = "open"
         stack.append((target, iter(_imports(modules[target]))))
 
@@ -168,14 +175,15 @@ def _imports(module: Module) -> list[Import]:
 
 
 def _identity(name: str) -> str:
-    return os.path.normpath(name)
+    """A file, however it is called: one that is imported can belong to rules that are named otherwise."""
+    return os.path.realpath(name)
 
 
 def _target(source: Source, form: Import) -> str:
     if Path(form.path).is_absolute() or not form.path:
         message = f"`{form.path}` is no path relative to this file"
         raise ProgramError(error("K024", message, form.span))
-    return _identity(str(Path(source.name).parent / form.path))
+    return os.path.normpath(Path(source.name).parent / form.path)
 
 
 def _load(path: str, form: Import) -> Module:

@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kina.datalog.rules import Rule, Rulebook
-from kina.datalog.syntax import Atom, Text, Variable
+from kina.datalog.syntax import Atom, Negation, Text, Variable
 from kina.diagnostics.finding import Finding, Label
-from kina.frontend.ops import OpSpec
+from kina.facts.names import encode
+from kina.frontend.ops import OPS, OpSpec
+from kina.frontend.suggest import did_you_mean
 from kina.rulebook.base import ATTRIBUTE_RELATIONS, RuleBase
 from kina.rulebook.catalogue import AttributeRole, Catalogue, OpEntry
+from kina.rulebook.evaluate import ATTRIBUTE_INPUTS
 from kina.rulebook.form import UNRULED
 from kina.rulebook.lint_logic import dead_clauses
 from kina.rulebook.lint_text import warning
@@ -38,6 +41,8 @@ def lint_ops(base: RuleBase, found: Catalogue, kinds: Collection[str]) -> Iterat
             for attribute in entry.attributes:
                 yield from _attribute(entry, attribute, place, rulebook)
             yield from _unruled(entry, place)
+            if entry.kind not in OPS:
+                yield from _unfollowed(found, entry, rulebook)
 
 
 def kinds_of(base: RuleBase, files: Collection[str]) -> frozenset[str]:
@@ -88,7 +93,8 @@ def _unmade(base: RuleBase, found: Catalogue, kinds: Collection[str]) -> Iterato
 
 def _unknown(rulebook: Rulebook, table: Mapping[str, OpSpec]) -> Iterator[Finding]:
     """Attributes that no op has."""
-    for rule in rulebook.rules:
+    for rule in distinct(rulebook):
+        yield from _misnamed(rule, table)
         match rule.head:
             case Atom(relation=relation, arguments=(Text(value=kind), Text(value=name))):
                 if relation in ATTRIBUTE_RELATIONS and kind not in table:
@@ -97,6 +103,47 @@ def _unknown(rulebook: Rulebook, table: Mapping[str, OpSpec]) -> Iterator[Findin
                     yield warning("K853", f"`{kind}` has no attribute `{name}`", rule.head.span)
             case _:
                 pass
+
+
+def _misnamed(rule: Rule, table: Mapping[str, OpSpec]) -> Iterator[Finding]:
+    """Attributes in a clause that none of the kinds it is about has, and words that they never are.
+
+    A premise that asks for one never holds, and its negation always does.
+    """
+    atoms = [each for each in map(_atom, (rule.head, *rule.body)) if each is not None]
+    named = [atom.arguments[1] for atom in atoms if atom.relation == "op_kind"]
+    kinds = [table[kind.value] for kind in named if isinstance(kind, Text) and kind.value in table]
+    for atom in atoms:
+        if atom.relation in (*ATTRIBUTE_INPUTS, "attribute_follows"):
+            yield from _misnamed_in(atom, rule, kinds, table)
+
+
+def _atom(premise: object) -> Atom | None:
+    """What a premise, or its negation, asks for."""
+    inner = premise.atom if isinstance(premise, Negation) else premise
+    return inner if isinstance(inner, Atom) else None
+
+
+def _misnamed_in(
+    atom: Atom, rule: Rule, kinds: Sequence[OpSpec], table: Mapping[str, OpSpec]
+) -> Iterator[Finding]:
+    name = atom.arguments[1]
+    if not isinstance(name, Text):
+        return
+    known = [each.by_name for each in kinds or table.values()]
+    specs = [each[name.value] for each in known if name.value in each]
+    if not specs:
+        one = len({each.kind for each in kinds}) == 1
+        message = f"`{kinds[0].kind}` has no attribute" if one else "no such op has an attribute"
+        helps = did_you_mean(name.value, [each for names in known for each in names])
+        yield warning("K853", f"{message} `{name.value}`", name.span, rule=rule.name, helps=helps)
+        return
+    word = atom.arguments[2] if atom.relation == "op_word" else None
+    choices = [choice for each in specs for choice in each.choices]
+    if isinstance(word, Text) and all(each.choices for each in specs) and word.value not in choices:
+        message = f"`{name.value}` is never `{word.value}`"
+        listed = ", ".join(f"`{each}`" for each in dict.fromkeys(choices))
+        yield warning("K853", message, word.span, rule=rule.name, notes=(f"it is one of {listed}",))
 
 
 def _attribute(
@@ -119,6 +166,20 @@ def _attribute(
             said,
             notes=tuple(_sizes(entry.clauses)),
         )
+
+
+def _unfollowed(found: Catalogue, entry: OpEntry, rulebook: Rulebook) -> Iterator[Finding]:
+    """Attributes of a declared op that are to change with the shards, and follow a dim of none."""
+    evaluation = found.evaluation
+    ops = [op for op in evaluation.program.ops if op.kind == entry.kind]
+    followed = {row[1] for op in ops for row in evaluation.rows("attribute_follows", op.id)}
+    for attribute in entry.attributes:
+        if "localised" in attribute.roles and encode(attribute.name) not in followed:
+            message = (
+                f"`{attribute.name}` of `{entry.kind}` is localised, and no rule says which dim it follows"
+            )
+            place = _said(rulebook, entry.kind, attribute.name)
+            yield warning("K854", message, place, notes=("`attribute_follows` says it",))
 
 
 def _said(rulebook: Rulebook, kind: str, name: str) -> Span | None:

@@ -52,10 +52,16 @@ dim_whole(op, port, 0) :-
     op_kind(op, "scaled_rows"),
     op_word(op, "mode", "far"),
     port_value(op, port, _).
+
+/// The first row of a shard is not the first of all.
+@[rule = "rows.first"]
+attribute_follows(op, "first", 0, port, 0) :-
+    op_kind(op, "scaled_rows"),
+    op_operand(op, 0, port, _).
 """
 TESTS = """# rows.dl
 
-## rows.columns, rows.near
+## rows.columns, rows.near, rows.first
 
 Columns may be split.
 
@@ -74,6 +80,13 @@ layout("f.y", 1, "x")
 """
 
 
+FOLLOWS = """
+/// The first row of a shard is not the first of all.
+@[rule = "rows.first"]
+attribute_follows(op, "first", 0, port, 0) :-
+    op_kind(op, "scaled_rows"),
+    op_operand(op, 0, port, _).
+"""
 FAR = '    op_kind(op, "scaled_rows"),\n    op_word(op, "mode", "far"),\n'
 
 
@@ -126,7 +139,7 @@ def test_a_file_of_ones_own_is_linted_with_its_tests(ours: Path, capsys: pytest.
         "rows.dl:25:1: warning[K856] `rows.far` has no section in rows.test.md (rows.far)"
     ]
     (ours / "rows.test.md").write_text(
-        TESTS.replace("columns, rows.near", "columns, rows.near, rows.far"), encoding="utf-8"
+        TESTS.replace("rows.near, ", "rows.near, rows.far, "), encoding="utf-8"
     )
     assert linted(capsys, "rows.dl") == [
         "rows.test.md:3:1: warning[K857] `rows.far` fires in no program of its section (rows.far)"
@@ -143,6 +156,12 @@ def test_a_file_of_ones_own_is_linted_with_its_tests(ours: Path, capsys: pytest.
         (FAR, FAR.replace("scaled_rows", "seldom"), "K851] no instance of `seldom` could be made"),
         ("rows.far", "rows.near", "K841] `rows.near` is the name of another clause too"),
         (".decl", ".dcl", ""),
+        ('"mode", "near"', '"mode", "neer"', "K853] `mode` is never `neer`"),
+        ('"mode", "near"', '"moed", "near"', "K853] `scaled_rows` has no attribute `moed`"),
+        ("value_rank(value, 2)", '!op_word(op, "mode", "neer"), value_rank(value, 2)', "never `neer`"),
+        ("value_rank(value, 2)", '!op_number(op, "frist", 2), value_rank(value, 2)', "attribute `frist`"),
+        ('"first", 0', '"strat", 0', "K853] `scaled_rows` has no attribute `strat`"),
+        (FOLLOWS, "", "K854] `first` of `scaled_rows` is localised, and no rule says which dim it follows"),
     ],
 )
 def test_what_is_wrong_with_it(
