@@ -148,18 +148,19 @@ def compile_text(
 def _key(text: str, name: str, search: Sequence[Path], added: Sequence[AddedFile]) -> str:
     """Names all that the outcome depends on: the entry, every rule file within reach, and Kina itself.
 
-    Empty if one of the files cannot be read.
+    Where the files lie does not matter, but for the name of their folder, by which messages call them: the
+    rules of a revision are copied anew for each comparison. Empty if one of the files cannot be read.
     """
     parts = [__version__.encode(), name.encode(), text.encode()]
     for file in added:
         # Names of files stand in messages, and come from the system as they are.
-        words = (file.name, file.real, file.source.name, file.source.text)
+        words = (file.name, file.source.name, file.source.text)
         parts += [word.encode("utf-8", "surrogateescape") for word in words]
     try:
         for folder, pattern in ((Path(__file__).parent, "*.py"), *((each, "*.dl") for each in search)):
-            parts.append(os.fsencode(folder))
+            parts.append(os.fsencode(folder.resolve().name))
             for path in sorted(folder.rglob(pattern)):
-                parts += [os.fsencode(path), path.read_bytes()]
+                parts += [os.fsencode(path.relative_to(folder)), path.read_bytes()]
     except OSError:
         return ""
     return kept.digest(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,17 @@ def test_a_new_rule_file_within_reach_is_noticed(folder: Path) -> None:
     first = fresh(folder)
     (folder / "rules" / "more.dl").write_text(".once\n")
     assert fresh(folder).key != first.key
+
+
+def test_a_copy_of_the_rules_is_not_read_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    solve("clingo", fresh(folder), FACTS)
+    other = folder / "elsewhere"
+    shutil.copytree(folder / "rules", other / "rules")
+    unread(other, monkeypatch)
+    assert fresh(other).search == (str(other / "rules"),)
+    (other / "rules").rename(other / "renamed")
+    renamed = compile_text(ENTRY, "main.dl", (other / "renamed",))
+    assert renamed.key != fresh(folder).key, "messages call the files otherwise"
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"\0\xff", b"[]", None])
