@@ -11,6 +11,7 @@ from types import FrameType
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    _open_streams()
     # without a handler a terminated process leaves its children and its temporary files behind
     signal.signal(signal.SIGTERM, _interrupt)
     # programs are large trees that live to the end: collecting as often as usual takes a fifth of the time
@@ -24,6 +25,22 @@ def main() -> None:
         code = 130
     _flush_quietly()
     sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Give numbers 0 to 2 to streams where the caller closed them: a file opened later would get them.
+
+    Nothing can be written to the standard output then, which is said where something is to be.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        handle = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+        if handle != number:
+            os.dup2(handle, number)
+            os.close(handle)
+        mode = "r" if name == "stdin" else "w"
+        setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", errors="backslashreplace"))
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -219,13 +219,13 @@ def open_source(path: str) -> Source:
 
     Raises SetupError if it cannot be opened, ProgramError if it is not text.
     """
-    from kina.frontend.reader import decode, load
+    from kina.frontend.reader import load, read_source
 
     if path != "-":
         return load(path)
     import sys
 
-    return decode("<stdin>", sys.stdin.buffer.read())
+    return read_source("<stdin>", sys.stdin.buffer)
 
 
 def _strictly(finding: Finding) -> Finding:

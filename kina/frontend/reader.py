@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import sexpdata
 
@@ -20,7 +21,8 @@ from kina.source import Source, Span
 
 #: Brackets open at once, at most.
 NESTING_LIMIT = 200
-
+#: Bytes of a program or module, at most: a device may never end.
+MOST_BYTES = 256 * 2**20
 
 #: A top-level form at the margin.
 _NEXT_FORM = re.compile(r"^\((?:defn|defop|mesh|define|import)\b", re.M)
@@ -52,11 +54,19 @@ Node = Atom | Group | AnnotationForm
 def load(path: str) -> Source:
     """The text of the file `path`; SetupError if it cannot be opened, ProgramError if it is not text."""
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            return read_source(path, file)
     except (OSError, ValueError) as reason:
         said = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason)
         raise SetupError(f"`{path}` cannot be read: {said.lower()}") from None
-    return decode(path, data)
+
+
+def read_source(name: str, file: IO[bytes]) -> Source:
+    """The text of an open file, which may be a device that never ends: SetupError if it is too long."""
+    data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise SetupError(f"`{name}` cannot be read: it is longer than {MOST_BYTES:,} bytes")
+    return decode(name, data)
 
 
 def decode(name: str, data: bytes) -> Source:
