@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kina.facts.dump import operand_port, parameter_port, result_port
 from kina.facts.names import encode
@@ -45,8 +45,7 @@ OUTPUTS = (
 DECLARED_OUTPUTS = ("attribute_follows",)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """What a port id stands for: `side` is "operand", "result" or "parameter"; `op` is -1 for a parameter."""
 
     side: str
@@ -155,18 +154,18 @@ class _Reader:
                 last[key] = max(int(priority), last.get(key, 0))
         return last
 
-    def port_layouts(self, rows: Iterable[tuple[str | int, ...]]) -> dict[tuple[str, int], tuple[str, ...]]:
-        """The longest list of each (port, dim)."""
-        longest: dict[tuple[str, int], tuple[str, ...]] = {}
+    def port_layouts(self, rows: Iterable[tuple[str | int, ...]]) -> dict[str, dict[int, tuple[str, ...]]]:
+        """The longest list of each dim of each port, of those that are split."""
+        longest: defaultdict[str, dict[int, tuple[str, ...]]] = defaultdict(dict)
         for _, port, dim, word in rows:
-            key = (str(port), int(dim))
+            dims = longest[str(port)]
             axes = self.axis_list(word)
-            if len(axes) > len(longest.get(key, ())):
-                longest[key] = axes
+            if len(axes) > len(dims.get(int(dim), ())):
+                dims[int(dim)] = axes
         return longest
 
     def plans(
-        self, at_port: Mapping[tuple[str, int], tuple[str, ...]], rows: Iterable[tuple[str | int, ...]]
+        self, at_port: Mapping[str, Mapping[int, tuple[str, ...]]], rows: Iterable[tuple[str | int, ...]]
     ) -> tuple[OpPlan, ...]:
         """The plan of each op."""
         factors: defaultdict[int, dict[int, tuple[str, ...]]] = defaultdict(dict)
@@ -182,11 +181,13 @@ class _Reader:
         self,
         op: Op,
         name: str,
-        at_port: Mapping[tuple[str, int], tuple[str, ...]],
+        at_port: Mapping[str, Mapping[int, tuple[str, ...]]],
         factors: Mapping[int, tuple[str, ...]],
     ) -> OpPlan:
         def layout(port: str, value: int) -> Layout:
-            return tuple(at_port.get((port, dim), ()) for dim in range(self.program.type_of(value).rank))
+            rank = len(self.program.values[value].type.shape)
+            dims = at_port.get(port)
+            return tuple([dims.get(dim, ()) for dim in range(rank)]) if dims else ((),) * rank
 
         return OpPlan(
             op.id,
