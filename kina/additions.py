@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -55,6 +56,8 @@ def _declaring(path: str) -> str:
 
 def _expanded(path: str) -> Iterator[str]:
     """A rule file, or those of a folder in the order of their names."""
+    if not path:
+        raise SetupError("`--rules` is empty", "it names a rule file or a folder of such files")
     if not Path(path).is_dir():
         if not path.endswith(".dl"):
             raise SetupError(
@@ -79,7 +82,8 @@ def _beside(program: str) -> list[str]:
         return []
     folder = Path(program).parent / "rules"
     try:
-        if not folder.is_dir() or folder.resolve() == rules_path() or (folder / "base.dl").is_file():
+        own = os.path.realpath(folder) == str(rules_path())
+        if own or not folder.is_dir() or (folder / "base.dl").is_file():
             return []
         return _rule_files(folder)
     except OSError as fault:

@@ -20,7 +20,7 @@ def write_text(path: Path, text: str) -> None:
     Raises SetupError if the file cannot be written.
     """
     try:
-        target = path.resolve()
+        target = resolved(path)
         if target.exists() and not target.is_file():
             if target.is_dir():
                 raise SetupError(f"cannot write `{path}`: it is a folder")
@@ -29,6 +29,14 @@ def write_text(path: Path, text: str) -> None:
         _replace(target, text)
     except OSError as problem:
         raise _unwritable(path, problem) from problem
+
+
+def resolved(path: Path) -> Path:
+    """Where a path to write to leads. SetupError if its links lead nowhere but to each other."""
+    try:
+        return path.resolve()
+    except RuntimeError:
+        raise SetupError(f"cannot write `{path}`: too many levels of symbolic links") from None
 
 
 #: The names of files that people write.

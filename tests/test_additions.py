@@ -285,3 +285,54 @@ def test_an_op_that_is_declared_twice_is_said_with_what_to_do(folder: Path) -> N
     assert helps(result) == [f"leave this one out: `{declared}` declares it for all files of the program"]
     (folder / "p.kina").write_text(DOUBLE.kina * 2 + PROGRAM)
     assert helps(checked(folder / "p.kina")) == ["leave one of them out, or call it otherwise"]
+
+
+def test_layouts_are_written_into_a_program_whose_ops_come_with_rules(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [str(folder / "p.kina"), "--rules", str(folder / "ops"), "--solver", "clingo"]
+    assert cli.run(["check", *arguments, "--annotated", str(folder / "out.kina")]) == 0
+    assert capsys.readouterr().err == ""
+    assert "(@ (double a) @sharded(axis=0, mesh=x) @closed)" in (folder / "out.kina").read_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["loop.dl", "", "folder.dl", "pipe.dl", "binary.dl", "nosuch.dl", "odd\n.dl"]
+)
+def test_what_is_no_rule_file_is_said(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "loop.dl").symlink_to("other.dl")
+    (folder / "other.dl").symlink_to("loop.dl")
+    (folder / "folder.dl").mkdir()
+    os.mkfifo(folder / "pipe.dl")
+    (folder / "binary.dl").write_bytes(b"\xff\0")
+    for command in (["check", "p.kina"], ["rules", "list"], ["rules", "graph"]):
+        assert cli.run([*command, "--rules", name]) in (1, 2)
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "K900" not in said.err
+        assert (name.partition("\n")[0] or "--rules") in said.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compile", "p.kina", "-o", "loop"],
+        ["check", "p.kina", "--annotated", "loop"],
+        ["run", "p.kina", "--outputs", "loop"],
+        ["run", "p.kina", "--trace", "loop"],
+        ["rules", "graph", "-o", "loop.svg"],
+    ],
+)
+def test_a_result_is_not_written_through_links_that_lead_nowhere(
+    arguments: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    for name in ("loop", "loop.svg"):
+        (folder / name).symlink_to(name)
+    rules = [] if arguments[0] == "rules" else ["--rules", "ops"]
+    assert cli.run([*arguments, *rules]) == 2
+    assert "too many levels of symbolic links" in capsys.readouterr().err
+    assert (folder / "loop").is_symlink()

@@ -72,7 +72,7 @@ def check(files: tuple[str, ...], **values: Any) -> int:
     if values["expect"] and results[0].ok:
         results[0] = _locked(results[0], values["expect"], values["accept"])
     if values["annotated"] and results[0].ok:
-        _annotate(results[0], values["annotated"])
+        _annotate(results[0], values["annotated"], values["rules"])
     _show(results, values)
     return 0 if all(result.ok for result in results) else 1
 
@@ -104,14 +104,17 @@ def _locked(result: Result, lock: str, accept: bool) -> Result:
     return result if finding is None else replace(result, findings=(*result.findings, finding))
 
 
-def _annotate(result: Result, out: str) -> None:
+def _annotate(result: Result, out: str, rules: Sequence[str]) -> None:
+    from kina.additions import additions
     from kina.frontend.form_annotated import annotate
 
     assert result.source is not None
     assert result.program is not None
     assert result.decisions is not None
     layouts = dict(enumerate(result.decisions.layouts))
-    write_text(Path(out), annotate(result.source, result.program, layouts, result.decisions.priorities))
+    beside = additions(result.source.name, rules).sources
+    text = annotate(result.source, result.program, layouts, result.decisions.priorities, beside)
+    write_text(Path(out), text)
 
 
 def _show(results: Sequence[Result], values: dict[str, Any]) -> None:

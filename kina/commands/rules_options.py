@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -81,7 +82,7 @@ def _is_own(name: str, own: Collection[str], folder: Path) -> bool:
         return False
     if path.parent == Path() and not path.exists():
         return True
-    return path.resolve().parent == folder.resolve()
+    return Path(os.path.realpath(path)).parent == Path(os.path.realpath(folder))
 
 
 def names_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

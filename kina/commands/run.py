@@ -16,7 +16,7 @@ from kina.commands.run_options import place_options, xla_options
 from kina.commands.run_prepare import Prepared, prepare
 from kina.commands.show import show_findings
 from kina.diagnostics.finding import Finding, ProgramError, SetupError
-from kina.output import result_path, write_stdout
+from kina.output import resolved, result_path, write_stdout
 
 if TYPE_CHECKING:
     from kina.run.session import Session, StepReport
@@ -75,7 +75,7 @@ def _check_places(*paths: str | None) -> None:
     for path in paths:
         if path is None:
             continue
-        folder = result_path(path).resolve().parent
+        folder = resolved(result_path(path)).parent
         if not os.access(folder, os.W_OK) or Path(path).is_dir():
             raise SetupError(
                 f"cannot write `{path}`: it is a folder, or `{folder}` is not one that can be written"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +48,7 @@ def read_added(paths: Sequence[str], taken: Collection[str]) -> tuple[AddedFile,
 
 def _visit(path: str, found: dict[str, tuple[Source, str]]) -> None:
     """Puts a file and what it includes, first, into `found` by their real paths."""
-    start = Path(path).resolve()
+    start = Path(os.path.realpath(path))
     if str(start) in found:
         return
     open_files = {str(start): _open(path, start)}
@@ -122,9 +123,9 @@ def _local(source: Source, real: Path) -> list[tuple[Path, str]]:
 def _target(real: Path, path: str) -> Path | None:
     """The real path of an include, None if no file of the folder is meant."""
     try:
-        target = (real.parent / path).resolve()
+        target = Path(os.path.realpath(real.parent / path))
         return target if target.is_file() and target.is_relative_to(real.parent) else None
-    except (OSError, ValueError, RuntimeError):
+    except (OSError, ValueError):
         return None
 
 

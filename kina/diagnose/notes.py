@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -72,7 +73,7 @@ def _rules_of(case: Case, op: Op) -> Iterator[Help]:
     if case.program.declared is None or op.kind not in case.program.declared.visible.ops:
         return
     file = Path(case.program.declared.visible.ops[op.kind].form.span.file).with_suffix(".dl")
-    if file.is_file() and str(file.resolve()) not in {each.real for each in case.program.rules}:
+    if file.is_file() and os.path.realpath(file) not in {each.real for each in case.program.rules}:
         yield Help(f"`{file}` lies beside its declaration: pass `--rules {shlex.quote(str(file))}`")
 
 

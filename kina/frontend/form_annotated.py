@@ -29,16 +29,18 @@ def annotate(
     program: Program,
     layouts: Mapping[int, Layout],
     priorities: Mapping[tuple[int, int], int] | None = None,
+    beside: Iterable[Source] = (),
 ) -> str:
     """The text of `source`, from which `program` was formed, with its values' `layouts` as annotations.
 
     `layouts` has for each value the axes of each dim, and `priorities` for a value and a dim the
-    priority at which these came there, 0 where it has none: the plan ranks by it. Annotated are
+    priority at which these came there, 0 where it has none: the plan ranks by it. The files `beside` it
+    belong to its rules. Annotated are
     parameters and every op or call that is written in this file and stands for one layout, however
     often it is inlined or repeated; annotations that are there stay.
     """
     mesh = {axis.name: axis.size for axis in program.mesh.axes}
-    _, places = form_recorded(read(source), program.entry, mesh, source)
+    _, places = form_recorded(read(source), program.entry, mesh, source, [read(each) for each in beside])
     by_name = {value.name: value for value in program.values}
     given = _given(program)
     edits: dict[Span, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -68,9 +69,7 @@ def own_additions(beside: Additions, base: RuleBase, compared: Sequence[RuleBase
 
 
 def _is_one(name: str, paths: set[str]) -> bool:
-    from pathlib import Path
-
-    return name in paths or str(Path(name).resolve()) in paths
+    return name in paths or os.path.realpath(name) in paths
 
 
 def _renamed(file: AddedFile, taken: set[str]) -> AddedFile:

@@ -76,7 +76,7 @@ def _side(name: str, own: Path, target: Path, rules: Sequence[str]) -> Side:
     for folder in places:
         # An empty name is one that was forgotten, and not the working folder.
         if _is_file(folder / BASE_FILE):
-            return Side(folder.resolve(), name, tuple(rules))
+            return Side(Path(os.path.realpath(folder)), name, tuple(rules))
     for path in places:
         if _has_rules(path):
             return Side(own, name, (str(path), *rules))
@@ -90,7 +90,11 @@ def _working(own: Path, rules: Sequence[str], base: Side) -> Side:
         return Side(own, label, tuple(rules))
     root = _root(base.label)
     folder = root / "rules"
-    beside = folder.resolve() != own.resolve() and not _is_file(folder / BASE_FILE) and _has_rules(folder)
+    beside = (
+        os.path.realpath(folder) != os.path.realpath(own)
+        and not _is_file(folder / BASE_FILE)
+        and _has_rules(folder)
+    )
     given = [each for each in rules if _exists(Path(each)) or not _has_rules(base.kept / _within(root, each))]
     return Side(own, label, (*((str(folder),) if beside else ()), *given))
 
@@ -98,7 +102,8 @@ def _working(own: Path, rules: Sequence[str], base: Side) -> Side:
 def _within(root: Path, path: str) -> Path:
     """Where a checkout has a file or folder; its own path if it is elsewhere. A link is what it is called."""
     named = Path(path)
-    real = named.resolve() if named.suffix != ".dl" else named.parent.resolve() / named.name
+    is_file = named.suffix == ".dl"
+    real = Path(os.path.realpath(named.parent), named.name) if is_file else Path(os.path.realpath(named))
     return real.relative_to(root) if real.is_relative_to(root) else real
 
 
@@ -179,7 +184,7 @@ def _root(name: str) -> Path:
 
 def _place(own: Path, root: Path) -> str:
     """Where a checkout has its rules: as the one that is used, if that is in it."""
-    own, root = own.resolve(), root.resolve()
+    own, root = Path(os.path.realpath(own)), Path(os.path.realpath(root))
     return own.relative_to(root).as_posix() if own.is_relative_to(root) and own != root else "rules"
 
 

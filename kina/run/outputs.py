@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from kina.diagnostics.finding import SetupError
-from kina.output import reason
+from kina.output import reason, resolved
 from kina.run.session import Session
 from kina.run.shards import assemble
 from kina.sim.dtypes import Array
@@ -45,7 +45,7 @@ def write_outputs(path: str, session: Session, per_device: bool) -> None:
     target = outputs_path(path, *session.executor.process)
     try:
         handle, draft = tempfile.mkstemp(
-            prefix=f".{target.name[:100]}-", suffix=".npz", dir=target.resolve().parent
+            prefix=f".{target.name[:100]}-", suffix=".npz", dir=resolved(target).parent
         )
         try:
             with os.fdopen(handle, "wb") as file:
