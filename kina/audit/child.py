@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from kina.audit.one_op import audit_op
+from kina.audit.one_op import QUICK, WHOLE, audit_op
 from kina.audit.outcome import to_json
 from kina.diagnostics.concise import render_concise
 from kina.diagnostics.finding import ProgramError, SetupError
@@ -34,7 +34,8 @@ def main() -> None:
 
 def _answer(request: dict[str, Any], base: RuleBase) -> dict[str, Any]:
     try:
-        return {"report": to_json(audit_op(request["op"], base, request["seed"], request["solver"]))}
+        extent = QUICK if request["quick"] else WHOLE
+        return {"report": to_json(audit_op(request["op"], base, request["seed"], request["solver"], extent))}
     except SetupError as problem:
         return {"setup": [problem.message, problem.help]}
     except ProgramError as problem:

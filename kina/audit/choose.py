@@ -39,6 +39,11 @@ def chosen_ops(names: Sequence[str], base: RuleBase, solver: str = "auto") -> tu
         found.update(known)
     elif rules:
         found |= _spoken_of(rules, base, solver)
+    if not found:
+        raise SetupError(
+            f"no op is there of which {' or '.join(f'`{name}`' for name in names)} says anything",
+            "an op of a rule file `ops.dl` is declared in `ops.kina` beside it",
+        )
     return tuple(kind for kind in known if kind in found)
 
 

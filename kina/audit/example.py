@@ -13,6 +13,7 @@ from kina.audit.placement import Placement
 from kina.audit.trial import Trial
 from kina.frontend.ir import Attribute
 from kina.mlir.grid import Grid
+from kina.rulebook.catalogue import operand_names
 from kina.run.shards import completed
 from kina.sim.dtypes import Array, is_float
 
@@ -74,26 +75,21 @@ def attributes(instance: Instance) -> tuple[tuple[str, str], ...]:
     spec = instance.spec
     plain = {each.name: each.default for each in spec.attributes}
     return tuple(
-        (name, _attribute(value))
+        (name, attribute_text(value))
         for name, value in instance.op.attributes
         if plain.get(name) is None or callable(plain[name]) or plain[name] != value
     )
 
 
-def _attribute(value: Attribute) -> str:
+def attribute_text(value: Attribute) -> str:
+    """The value of an attribute, lists in brackets."""
     return f"[{' '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
 
 
 def port_names(instance: Instance) -> tuple[str, ...]:
     """The names of operands and results for people."""
-    given = instance.spec.operand_names
-    count, results = len(instance.op.operands), len(instance.op.results)
-    operands = [
-        given[position]
-        if position < len(given) - 1 or len(given) == count
-        else f"{given[-1]} {position - len(given) + 2}"
-        for position in range(count)
-    ]
+    operands = operand_names(instance.spec, len(instance.op.operands))
+    results = len(instance.op.results)
     return (*operands, *(("result",) if results == 1 else (f"result {place}" for place in range(results))))
 
 

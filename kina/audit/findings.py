@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kina.audit.outcome import Example, Incorrect, Lacking, OpReport, PortValue
+from kina.audit.outcome import Example, FalseClaim, Incorrect, Lacking, Misplan, OpReport, PortValue
 from kina.datalog.syntax import Clause
 from kina.diagnostics.finding import Finding, Help, Label
 from kina.rulebook.base import RuleBase, clauses, rule_name
+from kina.rulebook.lint_ops import claim_span
 from kina.source import Span
 
 
 def findings(reports: Sequence[OpReport], base: RuleBase) -> tuple[Finding, ...]:
-    """An error for each wrong placement, a warning for each missing one whose reason is not known."""
+    """An error for each wrong placement, plan and claim; a warning for what lacks without a known reason."""
     places = {rule_name(clause): clause for file in base.files for clause in clauses(file)}
     found: list[Finding] = []
     for report in reports:
         found += [_incorrect(report.op, each, places) for each in report.incorrect]
+        found += [_misplanned(report.op, each) for each in report.misplanned]
+        found += [_claim(report.op, each, base) for each in report.claims]
         found += [_missing(report.op, each) for each in report.unexplained]
     return tuple(found)
 
@@ -41,6 +44,31 @@ def _place(places: dict[str, Clause], rule: str) -> Span | None:
     return places[rule].head.span if rule in places else None
 
 
+def _misplanned(op: str, each: Misplan) -> Finding:
+    return Finding(
+        "K823",
+        "error",
+        f"a program of `{op}` is not planned as its rules say: {each.why}",
+        None,
+        notes=each.lines,
+        more=("kina explain K823",),
+    )
+
+
+def _claim(op: str, each: FalseClaim, base: RuleBase) -> Finding:
+    return Finding(
+        "K822",
+        "error",
+        f"`{each.attribute}` of `{op}` {_ROLES.get(each.role, each.role)}, and that is not so: {each.why}",
+        claim_span(base.rulebook, op, each.attribute),
+        more=("kina explain K822",),
+    )
+
+
+#: A role as part of a sentence.
+_ROLES = {"guards": "is said to guard rules", "localised": "is said to be localised"}
+
+
 def _missing(op: str, each: Lacking) -> Finding:
     return Finding(
         "K821",
@@ -50,8 +78,11 @@ def _missing(op: str, each: Lacking) -> Finding:
         notes=(
             f"for example {_types(op, each.example)}",
             f"without it each device moves {each.bytes:,} bytes more there",
+            "it stood all draws that were tried, which is no proof",
         ),
-        helps=(Help("write a rule, or give the reason in the list of known missing placements"),),
+        helps=(
+            Help("write a rule that allows it if there is a reason why it is right; rules stand without it"),
+        ),
         more=("kina explain K821",),
     )
 

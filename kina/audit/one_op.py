@@ -2,60 +2,90 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from kina.audit.claims import false_claims
+from kina.audit.follow import misled
 from kina.audit.generators import SMALL, count, instances
 from kina.audit.hypotheses import Missing, Search
 from kina.audit.instance import Instance
 from kina.audit.lacking import lacking
 from kina.audit.op_rule import Derived, derive
 from kina.audit.outcome import OpReport
+from kina.audit.planned import misplanned
+from kina.audit.programs import misplans
 from kina.audit.trial import results_of
 from kina.audit.wrong import incorrect, try_allowed
 from kina.rulebook.base import RuleBase
 
-#: Of the instances of a kind this many are searched for missing placements.
-_SEARCHED = 12
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is looked at: one of `share` of the usual instances, of which some are searched for missing
+    placements, and some made into programs."""
+
+    share: int = 1
+    searched: int = 12
+    programs: int = 16
 
 
-def audit_op(kind: str, base: RuleBase, seed: int = 0, solver: str = "auto") -> OpReport:
+WHOLE, QUICK = Extent(), Extent(3, 4, 6)
+#: A quick audit looks at no fewer instances.
+_LEAST = 8
+
+
+def audit_op(
+    kind: str, base: RuleBase, seed: int = 0, solver: str = "auto", extent: Extent = WHOLE
+) -> OpReport:
     """What the rules of `base` say of a kind, held against what it computes. Equal seeds give equal reports.
 
     Raises ProgramError if a rule file is at fault, SetupError if the engine cannot be used.
     """
     with np.errstate(all="ignore"):
-        return _audited(kind, base, seed, solver)
+        return _audited(kind, base, seed, solver, extent)
 
 
-def _audited(kind: str, base: RuleBase, seed: int, solver: str) -> OpReport:
+def _audited(kind: str, base: RuleBase, seed: int, solver: str, extent: Extent) -> OpReport:
     ops = base.declared
-    derived = derive(list(instances(kind, seed, count(kind), declarations=ops)), base.compiled, solver)
+    number = max(count(kind) // extent.share, _LEAST)
+    derived = derive(list(instances(kind, seed, number, declarations=ops)), base.compiled, solver)
     tried = try_allowed(derived, (seed,))
 
     def small() -> Derived:
         return derive(list(instances(kind, seed, 2 * count(kind), SMALL, ops)), base.compiled, solver)
 
     wrong = incorrect(derived, tried.faults, (seed,), small)
-    searched, found = search(derived, seed)
+    searched, found = search(derived, seed, extent.searched)
+    # The rules of a file alone lay out no programs.
+    numbers = range(min(extent.programs, number) if base.alone is None else 0)
+    laid_out, led = misled(derived, base, solver, numbers, seed)
+    # Where placements are wrong, so are the programs that have them.
+    planned, plans = (0, ()) if wrong else misplanned(derived, base, solver, numbers, seed)
     return OpReport(
         kind,
         len(derived.instances),
         tried.placements,
         searched,
-        0,
+        laid_out + planned,
         wrong,
+        misplans(derived, (*led, *plans)),
+        false_claims(derived, base, solver, seed),
         lacking(kind, found),
         _fired(derived),
     )
 
 
-def search(derived: Derived, seed: int, first: bool = False) -> tuple[int, list[Missing]]:
+def search(
+    derived: Derived, seed: int, number: int = WHOLE.searched, first: bool = False
+) -> tuple[int, list[Missing]]:
     """How many hypotheses were tried, and those that are missing placements; with `first` one is enough."""
-    chosen = [number for number, instance in enumerate(derived.instances) if _telling(instance)][:_SEARCHED]
+    telling = [place for place, instance in enumerate(derived.instances) if _telling(instance)]
     found: list[Missing] = []
     tried = 0
-    for number in chosen:
-        hypotheses = Search(derived.instances[number], derived.rules[number], (seed, number))
+    for place in telling[:number]:
+        hypotheses = Search(derived.instances[place], derived.rules[place], (seed, place))
         for missing in hypotheses.missing():
             found.append(missing)
             if first:

@@ -62,6 +62,27 @@ class Lacking:
 
 
 @dataclass(frozen=True, slots=True)
+class FalseClaim:
+    """What rules claim of an attribute of the op, its `role`, and is not so; `why`, in words."""
+
+    attribute: str
+    role: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Misplan:
+    """A program of the op that is planned wrongly, `times` of those that were tried; `why`, in words.
+
+    `lines` tell the program: its mesh, the op, and the types that annotations give its operands and results.
+    """
+
+    why: str
+    times: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OpReport:
     """The audit of one kind of op. `fired` are the names of the rules that said something of it."""
 
@@ -71,8 +92,15 @@ class OpReport:
     hypotheses: int
     programs: int
     incorrect: tuple[Incorrect, ...]
+    misplanned: tuple[Misplan, ...]
+    claims: tuple[FalseClaim, ...]
     missing: tuple[Lacking, ...]
     fired: tuple[str, ...]
+
+    @property
+    def wrong(self) -> int:
+        """How many things are wrong with the rules: placements, plans, and claims about attributes."""
+        return len(self.incorrect) + len(self.misplanned) + len(self.claims)
 
     @property
     def unexplained(self) -> tuple[Lacking, ...]:

@@ -6,13 +6,17 @@ Rules of steps, levels, plan and coercions say nothing of an op by itself: they 
 from __future__ import annotations
 
 import random
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 
+from kina.audit.example import attributes, port_names
 from kina.audit.instance import PLACE, Domain, Instance
-from kina.audit.op_rule import OpRule
+from kina.audit.op_rule import Derived, OpRule
+from kina.audit.outcome import Misplan
+from kina.audit.placement import PortState
 from kina.diagnostics.finding import ProgramError
 from kina.frontend.autodiff.origin import spread
 from kina.frontend.autodiff.reverse import differentiate
@@ -232,3 +236,33 @@ def _parts(mesh: Mesh, axes: Sequence[str]) -> int:
     for axis in axes:
         count *= sizes[axis]
     return count
+
+
+def misplans(derived: Derived, found: Sequence[Misplanned]) -> tuple[Misplan, ...]:
+    """One entry for each way in which programs are planned wrongly, with the smallest of them."""
+    groups: dict[str, list[Misplanned]] = {}
+    for each in found:
+        groups.setdefault(_kind_of(each.why), []).append(each)
+    return tuple(_entry(derived, group) for group in groups.values())
+
+
+def _kind_of(why: str) -> str:
+    """A reason without its names and numbers."""
+    return re.sub(r"`[^`]*`|[-\d.e+]*\d[-\d.e+]*", "", why)
+
+
+def _entry(derived: Derived, group: Sequence[Misplanned]) -> Misplan:
+    smallest = min(group, key=lambda each: derived.instances[each.drawn.number].elements)
+    instance, drawn = derived.instances[smallest.drawn.number], smallest.drawn
+    names = port_names(instance)
+    ports = []
+    for name, value in zip(names, (*instance.op.operands, *instance.op.results), strict=True):
+        type_ = instance.program.type_of(value)
+        layout = tuple(drawn.asked.get((value, dim), ()) for dim in range(type_.rank))
+        ports.append(f"{name}: {PortState(layout).text(type_)}")
+    given = ", ".join(f"{name}={text}" for name, text in attributes(instance))
+    mesh = ", ".join(f"{axis.name}={axis.size}" for axis in drawn.program.mesh.axes)
+    what = f"`{instance.op.kind}`" + (f" with {given}" if given else "")
+    if drawn.program.cotangents:
+        what += " and its gradient"
+    return Misplan(smallest.why, len(group), (f"on the mesh {mesh}, {what}, annotated so", *ports))

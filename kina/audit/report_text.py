@@ -8,23 +8,24 @@ from kina.audit.outcome import OpReport
 from kina.diagnostics.style import Style
 from kina.report.tables import aligned
 
-_HEADS = ("op", "instances", "placements", "hypotheses", "incorrect", "missing")
+_HEADS = ("op", "instances", "placements", "hypotheses", "programs", "incorrect", "missing")
 
 
-def audit_text(reports: Sequence[OpReport], seed: int, style: Style) -> str:
-    """A line for each op, the missing placements whose reason is known, and the sums."""
+def audit_text(reports: Sequence[OpReport], unfired: Sequence[str], seed: int, style: Style) -> str:
+    """A line for each op, known reasons of missing placements, rules that said nothing, and the sums."""
     rows = [
         (
             report.op,
             f"{report.instances:,}",
             f"{report.placements:,}",
             f"{report.hypotheses:,}",
-            str(len(report.incorrect)),
+            f"{report.programs:,}",
+            str(report.wrong),
             _missing(report),
         )
         for report in reports
     ]
-    lines = [*aligned(_HEADS, rows, style), *_known(reports), "", _sums(reports, seed)]
+    lines = [*aligned(_HEADS, rows, style), *_known(reports), *_unfired(unfired), "", _sums(reports, seed)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -45,9 +46,13 @@ def _known(reports: Sequence[OpReport]) -> list[str]:
     return ["", "known to be missing:", *(f"  {', '.join(found)}: {reason}" for reason, found in ops.items())]
 
 
+def _unfired(rules: Sequence[str]) -> list[str]:
+    return ["", f"rules that said nothing of any op: {', '.join(rules)}"] if rules else []
+
+
 def _sums(reports: Sequence[OpReport], seed: int) -> str:
     placements = sum(report.placements for report in reports)
-    wrong = sum(len(report.incorrect) for report in reports)
+    wrong = sum(report.wrong for report in reports)
     missing = sum(len(report.unexplained) for report in reports)
     ops = "1 op" if len(reports) == 1 else f"{len(reports)} ops"
     return f"{ops}, {placements:,} placements: {wrong} incorrect, {missing} missing (seed {seed})"

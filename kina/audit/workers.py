@@ -25,7 +25,13 @@ Watch = Callable[[str], None]
 
 
 def audit_ops(
-    kinds: Sequence[str], base: RuleBase, seed: int, solver: str, jobs: int, watch: Watch
+    kinds: Sequence[str],
+    base: RuleBase,
+    seed: int,
+    solver: str,
+    jobs: int,
+    watch: Watch,
+    quick: bool = False,
 ) -> tuple[OpReport, ...]:
     """The reports of the ops, the same for any number of `jobs`.
 
@@ -43,7 +49,7 @@ def audit_ops(
             child = idle.get()
             try:
                 rules = {"rules": str(base.folder), "added": [file.real for file in base.added]}
-                request = {"op": kind, "seed": seed, "solver": solver, **rules}
+                request = {"op": kind, "seed": seed, "solver": solver, "quick": quick, **rules}
                 report = _read(child.ask(request))
             finally:
                 idle.put(child)

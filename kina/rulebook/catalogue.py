@@ -108,7 +108,7 @@ def _entry(
     return OpEntry(
         spec.kind,
         spec.doc,
-        operand_names(spec, made[numbers[0]]),
+        operand_names(spec, len(made[numbers[0]].operands)),
         tuple(Shown(form, tuple(found)) for form, found in forms.items()),
         attributes,
         tuple(rules[number] for number in sorted({firing.rule for firing in firings})),
@@ -132,10 +132,10 @@ def instances_of(base: RuleBase) -> tuple[Instance, ...]:
     return (*instances(), *declared_instances(base.declared))
 
 
-def operand_names(spec: OpSpec, instance: Instance) -> tuple[str, ...]:
-    """A name for each operand of an instance; the last one of the op table stands for all that follow."""
+def operand_names(spec: OpSpec, operands: int) -> tuple[str, ...]:
+    """A name for each of so many operands; the last one of the op table stands for all that follow."""
     names = spec.operand_names
-    count = max(len(instance.operands), len(names))
+    count = max(operands, len(names))
     if not names or len(names) == count:
         return names or tuple(f"operand {pos}" for pos in range(count))
     repeated = [f"{names[-1]}[{index}]" for index in range(count - len(names) + 1)]

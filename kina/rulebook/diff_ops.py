@@ -141,7 +141,7 @@ def _said(evaluation: Evaluation, op: Op, instance: Instance, spec: OpSpec) -> _
 def _port_names(evaluation: Evaluation, op: Op, instance: Instance, spec: OpSpec) -> dict[str, str]:
     """What each port is called: by the op table, `result` where there is one."""
     name = evaluation.facts.op_names[op.id]
-    operands = operand_names(spec, instance)
+    operands = operand_names(spec, len(instance.operands))
     results = ["result"] if len(op.results) == 1 else [f"result {pos}" for pos in range(len(op.results))]
     return {
         **{operand_port(name, pos): operand for pos, operand in enumerate(operands)},

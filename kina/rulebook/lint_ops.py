@@ -150,7 +150,7 @@ def _attribute(
     entry: OpEntry, attribute: AttributeRole, place: Span | None, rulebook: Rulebook
 ) -> Iterator[Finding]:
     name = f"`{attribute.name}` of `{entry.kind}`"
-    said = _said(rulebook, entry.kind, attribute.name)
+    said = claim_span(rulebook, entry.kind, attribute.name)
     if not attribute.roles:
         words = ", ".join(f"`{relation}`" for relation in ATTRIBUTE_RELATIONS)
         yield warning("K852", f"no rule says what {name} does to layouts", place, f"say it by one of {words}")
@@ -178,11 +178,11 @@ def _unfollowed(found: Catalogue, entry: OpEntry, rulebook: Rulebook) -> Iterato
             message = (
                 f"`{attribute.name}` of `{entry.kind}` is localised, and no rule says which dim it follows"
             )
-            place = _said(rulebook, entry.kind, attribute.name)
+            place = claim_span(rulebook, entry.kind, attribute.name)
             yield warning("K854", message, place, notes=("`attribute_follows` says it",))
 
 
-def _said(rulebook: Rulebook, kind: str, name: str) -> Span | None:
+def claim_span(rulebook: Rulebook, kind: str, name: str) -> Span | None:
     """Where a fact says what an attribute does."""
     for rule in distinct(rulebook):
         match rule.head:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from kina.audit.claims import false_claims
 from kina.audit.follow import misled
 from kina.audit.generators import count, instances
 from kina.audit.lacking import lacking
@@ -42,6 +43,9 @@ def _found(mutant: Mutant, base: RuleBase) -> Iterator[bool]:
             case "missing":
                 _, lacks = search(_derived(base, kind, 0, count(kind)), 0, first=True)
                 yield any(not each.reason for each in lacking(kind, lacks))
+            case "claim":
+                derived = _derived(base, kind, 0, count(kind))
+                yield bool(false_claims(derived, base, _SOLVER, 0))
             case "lint":
                 changed = [file for file in base.files if file.source.name.endswith(mutant.file)]
                 yield bool(lint(base, changed, _SOLVER))
@@ -53,7 +57,7 @@ def accusations(base: RuleBase, kind: str, seed: int, number: int) -> list[str]:
     """What is found to be wrong with the rules of a kind in `number` instances, or with 0 by its audit."""
     if not number:
         report = audit_op(kind, base, seed, _SOLVER)
-        return [each.why for each in report.incorrect]
+        return [each.why for each in (*report.incorrect, *report.misplanned, *report.claims)]
     with np.errstate(all="ignore"):
         derived = _derived(base, kind, seed, number)
         wrong = [fault.why or "wrong" for fault in try_allowed(derived, (seed,)).faults]

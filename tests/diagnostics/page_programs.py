@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -27,7 +30,9 @@ from kina.sim.run import run
 from kina.source import Source
 
 #: Codes of `kina rules audit`.
-AUDITED = ("K820", "K821")
+AUDITED = ("K820", "K821", "K822")
+#: The one of these that rules of a whole rule base have.
+AUDITED_BASE = "K823"
 #: The first code of `kina rules lint`: what it objects to does not keep rules from running.
 FIRST_LINT = "K840"
 #: Families whose mistakes are found before the rules run.
@@ -48,7 +53,10 @@ def findings_of(page: Page, blocks: tuple[Block, ...]) -> tuple[Finding, ...]:
         case ["kina", "lock"]:
             return _locked(*(block.text for block in blocks))
         case ["prolog"] if page.code in AUDITED:
-            return _audited(blocks[0].text)
+            return _audited(RuleBase(rules_path(), Source("page.dl", blocks[0].text)))
+        case ["prolog"] if page.code == AUDITED_BASE:
+            with TemporaryDirectory() as folder:
+                return _audited(_with_file(Path(folder) / "rules", blocks[0].text))
         case ["prolog"] if page.code >= FIRST_LINT:
             return _linted(blocks[0].text, None)
         case ["prolog", "markdown"]:
@@ -104,9 +112,19 @@ def _rules(text: str) -> tuple[Finding, ...]:
     return ()
 
 
-def _audited(text: str) -> tuple[Finding, ...]:
-    """What the audit says of a file alone, of the op that its rules are about."""
-    base = RuleBase(rules_path(), Source("page.dl", text))
+def _with_file(folder: Path, text: str) -> RuleBase:
+    """Kina's rules with one more file, in a folder of their own."""
+    shutil.copytree(rules_path(), folder)
+    (folder / "page.dl").write_text(text, encoding="utf-8")
+    for name in ("base.dl", "layouts.dl"):
+        with (folder / name).open("a", encoding="utf-8") as file:
+            file.write('.include "page.dl"\n')
+    return RuleBase(folder)
+
+
+def _audited(base: RuleBase) -> tuple[Finding, ...]:
+    """What the audit says of a file, of the op that its rules are about."""
+    text = next(file.source.text for file in base.files if file.source.name.endswith("page.dl"))
     kind = re.search(r'op_kind\(op, "(\w+)"\)', text)
     assert kind is not None
     return findings([audit_op(kind[1], base, solver="clingo")], base)
