@@ -48,10 +48,7 @@ class _Space:
 
     instance: Instance
     rule: OpRule
-
-    @property
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        return self.instance.shapes
+    shapes: tuple[tuple[int, ...], ...]
 
     def factors(self) -> dict[int, tuple[int, ...]]:
         """The sizes that each factor has at its dims."""
@@ -73,10 +70,10 @@ class _Space:
         return tuple(dims)
 
 
-def allowed(instance: Instance, rule: OpRule) -> Iterator[Allowed]:
+def allowed(instance: Instance, rule: OpRule, meshes: Sequence[Mesh] = MESHES) -> Iterator[Allowed]:
     """Every placement on the meshes that uses all of their axes, simplest first."""
-    space = _Space(instance, rule)
-    for mesh in MESHES:
+    space = _Space(instance, rule, instance.shapes)
+    for mesh in meshes:
         names = tuple(axis.name for axis in mesh.axes)
         for split in _splits(space, mesh, names):
             yield _placed(space, mesh, split, None)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kina.audit.allowed import Allowed, allowed
+from kina.audit.allowed import MESHES, Allowed, allowed
 from kina.audit.example import attribute_text
 from kina.audit.execute import Built, UnbuildableError, build
 from kina.audit.instance import PLACE, Instance
@@ -64,11 +64,8 @@ def false_claims(derived: Derived, base: RuleBase, solver: str, seed: int) -> tu
 
 def _some(instance: Instance, rule: OpRule) -> list[Allowed]:
     """A few placements that split something over one axis."""
-    single = (
-        each
-        for each in allowed(instance, rule)
-        if each.split and each.passing is None and len(each.placement.mesh.axes) == 1
-    )
+    every = allowed(instance, rule, [mesh for mesh in MESHES if len(mesh.axes) == 1])
+    single = (each for each in every if each.split and each.passing is None)
     return [each for each, _ in zip(single, range(2 * _PLACES), strict=False)]
 
 

@@ -28,6 +28,8 @@ _OF_TRUTH = ("max", "min")
 _DRAWS = 9
 _ELEMENTS = 600
 _MOST_DRAWS = 90
+#: One that saves nothing has to be told from those that are wrong only: it is mostly allowed.
+_FEW_DRAWS = 3
 
 States = tuple[PortState, ...]
 
@@ -49,18 +51,19 @@ class Search:
     rule: OpRule
     seed: Seed
     tried: int = 0
-    #: what is right on the mesh that is searched
+    #: what is right on the mesh that is searched, and what rules allow there
     right: list[Placement] = field(default_factory=list)
+    known: list[Placement] = field(default_factory=list)
 
     def missing(self) -> Iterator[Missing]:
         """The placements over one axis, of 2 devices or of 3, that would be right and save bytes."""
         for mesh in (make_mesh(2), make_mesh(3)):
             self.right = []
-            known = [each.placement for each in allowed(self.instance, self.rule)]
-            known = [each for each in known if each.mesh == mesh] + [_nothing_split(self.instance, mesh)]
+            known = [each.placement for each in allowed(self.instance, self.rule, (mesh,))]
+            self.known = [*known, _nothing_split(self.instance, mesh)]
             for placement in self._right(mesh):
                 self.right.append(placement)
-                lost = lost_bytes(self.instance, placement, known)
+                lost = lost_bytes(self.instance, placement, self.known)
                 if lost and any(state.axes for state in placement.results) and self._elsewhere(placement):
                     yield Missing(self.instance, placement, lost)
 
@@ -108,15 +111,16 @@ class Search:
             else:
                 return
         placement = Placement(built.placement.mesh, operands, tuple(results))
-        if self._stands(built, placement):
+        saves = lost_bytes(self.instance, placement, self.known) > 0
+        if self._stands(built, placement, _MOST_DRAWS if saves else _FEW_DRAWS):
             yield placement
 
-    def _stands(self, built: Built, placement: Placement) -> bool:
-        """Whether it is right for all draws."""
+    def _stands(self, built: Built, placement: Placement, most: int = _MOST_DRAWS) -> bool:
+        """Whether it is right for all draws, `most` at most."""
         tried = replace(built, placement=placement)
         types = (*self.instance.operand_types, *self.instance.result_types)
         least = min((type_.elements for type_ in types if type_.rank), default=1)
-        draws = min(max(_DRAWS, -(-_ELEMENTS // max(least, 1))), _MOST_DRAWS)
+        draws = min(max(_DRAWS, -(-_ELEMENTS // max(least, 1))), most)
         return all(attempt(tried, (*self.seed, 1 + number), number % 3).ok for number in range(draws))
 
     def _elsewhere(self, placement: Placement) -> bool:
