@@ -18,6 +18,9 @@ from kina.source import Span
 #: Helps of one finding, and collectives that a help names one by one.
 _MOST_HELPS, _NAMED = 5, 2
 
+#: Causes of conflicts for which all repairs are tried; each takes half a dozen runs.
+_ALL_TRIED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Tried:
@@ -53,35 +56,85 @@ class Candidate:
 
 
 def conflict_findings(case: Case, trial: Trial) -> Iterator[Finding]:
-    """One finding for each cause; for each conflict of it, if no repair settles them together."""
+    """One finding for each cause; for each conflict of it, if no repair settles them together.
+
+    Where there are many causes the first ones have all repairs that work, the others the first one only.
+    """
     groups = causes(case, conflicts(case))
-    firsts = [_first(case, group, trial) for group in groups] if len(groups) > 1 else []
+    known: dict[frozenset[Edit], Tried] = {}
+
+    def tried(edits: tuple[Edit, ...]) -> Tried:
+        key = frozenset(edits)
+        if key not in known:
+            known[key] = trial(edits)
+        return known[key]
+
+    firsts, together = _first_repairs(case, groups, tried) if len(groups) > 1 else ([], False)
     for number, group in enumerate(groups):
+        if together and number >= _ALL_TRIED:
+            yield conflict_finding(case, group, (_only_help(firsts[number], len(groups) - 1),))
+            continue
         others = [each for index, each in enumerate(firsts) if index != number]
         beside = tuple(each.edits for each in others if each is not None)
-        helps = repairs(case, group, trial, beside)
+        helps = repairs(case, group, tried, beside)
         if helps or len(group) == 1:
             yield conflict_finding(case, group, helps or (_advice(case, group),))
             continue
         for conflict in group:
-            helps = repairs(case, [conflict], trial, beside)
+            helps = repairs(case, [conflict], tried, beside)
             yield conflict_finding(case, [conflict], helps or (_advice(case, [conflict]),))
+
+
+def _first_repairs(
+    case: Case, groups: Sequence[Sequence[Conflict]], trial: Trial
+) -> tuple[list[Candidate | None], bool]:
+    """For each cause a repair, and whether the program passes with all of them.
+
+    They are tried together, and each that leaves a conflict of its cause gives way to the next: often one
+    run does for all. Where that does not tell them apart, each is tried alone.
+    """
+    own = [{_place(case, conflict.fact) for conflict in group} for group in groups]
+    left = [list(_candidates(case, group)) for group in groups]
+    while all(left):
+        found = trial(tuple(dict.fromkeys(edit for each in left for edit in each[0].edits)))
+        if found.passed:
+            return [each[0] for each in left], True
+        places = {_place(case, fact) for fact in found.conflicts or ()}
+        failed = [number for number, each in enumerate(own) if each & places]
+        if not failed or places - set().union(*own):
+            break
+        for number in failed:
+            del left[number][0]
+    firsts = [_first(case, group, trial) for group in groups]
+    edits = tuple(dict.fromkeys(edit for each in firsts if each is not None for edit in each.edits))
+    return firsts, None not in firsts and trial(edits).passed
+
+
+def _place(case: Case, fact: Fact) -> tuple[object, ...]:
+    """Where a conflict is and over what, whichever of its sides comes first; alike in repeated layers."""
+    name, *asks = fact
+    value = case.values.get(str(name))
+    sides = frozenset([tuple(asks[:2]), tuple(asks[2:])])
+    return LAYER.sub("[]", value.name) if value is not None else name, sides
+
+
+def _only_help(first: Candidate | None, others: int) -> Help:
+    """The first repair of a cause among many."""
+    assert first is not None
+    help_ = _help(first, Tried(True), others)
+    return Help(f"{help_.message}; more are tried when fewer conflicts are left", help_.edits)
 
 
 def _first(case: Case, group: Sequence[Conflict], trial: Trial) -> Candidate | None:
     """A repair of the group: after it there are no conflicts but those of other groups."""
-    own = {conflict.fact for conflict in group}
-    others = frozenset(case.rows("conflict")) - own - {_turned(fact) for fact in own}
+    own = {_place(case, conflict.fact) for conflict in group}
+    others = {_place(case, fact) for fact in case.rows("conflict")} - own
     for candidate in _candidates(case, group):
         found = trial(candidate.edits)
-        if found.passed or (found.conflicts is not None and found.conflicts <= others):
+        left = None if found.conflicts is None else {_place(case, fact) for fact in found.conflicts}
+        if found.passed or (left is not None and left <= others):
             return candidate
     return None
-
-
-def _turned(fact: Fact) -> Fact:
-    name, dim, list_, other, rival = fact
-    return (name, other, rival, dim, list_)
 
 
 def repairs(

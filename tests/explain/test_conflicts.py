@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
-from kina import cli
+from kina import cli, pipeline
 from kina.datalog.proofs import Prover
 from kina.datalog.tables import Row
+from kina.diagnose import repairs
+from kina.diagnose.conflicts import causes, conflicts
 from kina.diagnose.edits import apply_edits
-from kina.diagnostics.finding import ProofStep
+from kina.diagnose.repairs import Tried
+from kina.diagnose.solved import Solved, solve_program
+from kina.diagnostics.finding import Edit, ProofStep
 from kina.pipeline import Options, check
 from kina.source import Source
 from tests.command import ROOT
@@ -151,5 +155,58 @@ def test_a_deep_training_step_takes_no_more_proofs_than_one_layer(monkeypatch: p
         assert conflict.helps[0].message.startswith(
             "let `tokens` give way to `gpt.layer[…].wq` and `gpt.layer[…].w_up`; the plan then has"
         )
-        assert [each.code for each in others] == ["K202", "K202"]
+        assert [each.code for each in others] == ["K202"]
     assert counts[0] == counts[1] <= 6
+
+
+def test_many_conflicts_take_few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first repairs of all are tried together; where there are many, only some findings have more."""
+    runs: list[object] = []
+    solve = pipeline._attempt
+
+    def counted(changed: Source, options: Options) -> Solved:
+        runs.append(changed)
+        return solve(changed, options)
+
+    monkeypatch.setattr(pipeline, "_attempt", counted)
+    count = 6
+    parameters = "".join(
+        f"\n (b{i} (tensor f32 [8 {8 + 4 * i}]) @sharded(axis=1))"
+        f" (c{i} (tensor f32 [8 {8 + 4 * i}]) @sharded(axis=0))"
+        for i in range(count)
+    )
+    sums = " ".join(f"(add (exp b{i}) (exp c{i}))" for i in range(count))
+    source = Source("case.kina", X + f"(defn f ({parameters})\n (values {sums}))\n")
+    findings = check(source, Options()).findings
+    assert [each.code for each in findings] == ["K201"] * count
+    assert [len(each.helps) for each in findings] == [5, 5, 5, 1, 1, 1]
+    assert len(runs) <= 3 * 6
+    assert all(
+        each.helps[0].message.endswith("more are tried when fewer conflicts are left")
+        for each in findings[3:]
+    )
+    edits = [edit for each in findings for edit in each.helps[0].edits]
+    assert check(apply_edits(source, edits), Options()).ok
+
+
+def test_a_first_repair_that_fails_gives_way_to_the_next() -> None:
+    """The other causes keep theirs, and where the runs do not tell causes apart each is tried alone."""
+    parameters = "".join(
+        f"(b{size} (tensor f32 [8 {size}]) @sharded(axis=1))"
+        f" (c{size} (tensor f32 [8 {size}]) @sharded(axis=0))"
+        for size in (8, 12)
+    )
+    source = Source("case.kina", X + f"(defn f ({parameters}) (values (add b8 c8) (add b12 c12)))")
+    case = solve_program(pipeline.build(source, Options()), "auto").case
+    groups = causes(case, conflicts(case))
+    first, second = (list(repairs._candidates(case, group)) for group in groups)
+    left = frozenset(conflict.fact for conflict in groups[1])
+    tried: list[tuple[Edit, ...]] = []
+
+    def second_passes(edits: tuple[Edit, ...]) -> Tried:
+        tried.append(edits)
+        return Tried(True) if set(second[1].edits) <= set(edits) else Tried(False, left)
+
+    assert repairs._first_repairs(case, groups, second_passes) == ([first[0], second[1]], True)
+    assert tried == [first[0].edits + second[0].edits, first[0].edits + second[1].edits]
+    assert repairs._first_repairs(case, groups, lambda _: Tried(False)) == ([None, None], False)
