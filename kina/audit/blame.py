@@ -9,6 +9,7 @@ from kina.audit.allowed import Allowed
 from kina.audit.op_rule import Derived, OnDim, port_names
 from kina.datalog.proofs import Prover
 from kina.datalog.tables import Row
+from kina.facts.names import encode
 
 
 @dataclass(slots=True)
@@ -46,6 +47,12 @@ class Blame:
             if factor in factors:
                 yield "factor_reduced", (op, factor, reduction)
                 yield from (("counted_once", (op, ports[port])) for port in rule.once)
+        states = (*allowed.placement.operands, *allowed.placement.results)
+        for each in self.derived.instances[number].follows:
+            place = each.position + (0 if each.side == "operand" else len(allowed.placement.operands))
+            if states[place].layout[each.dim]:
+                name = encode(each.name)
+                yield "attribute_follows", (op, name, each.index, ports[place], each.dim)
         passing = allowed.passing
         if passing is not None:
             relation = "linear_together" if passing.together else "linear_alone"

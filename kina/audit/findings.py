@@ -7,9 +7,13 @@ from collections.abc import Iterator, Sequence
 from kina.audit.outcome import Example, FalseClaim, Incorrect, Lacking, Misplan, OpReport, PortValue
 from kina.datalog.syntax import Clause
 from kina.diagnostics.finding import Finding, Help, Label
+from kina.frontend.ops import OPS
 from kina.rulebook.base import RuleBase, clauses, rule_name
 from kina.rulebook.lint_ops import claim_span
 from kina.source import Span
+
+#: Types of attributes that can follow a dim.
+_COUNTING = ("number", "numbers", "position")
 
 
 def findings(reports: Sequence[OpReport], base: RuleBase) -> tuple[Finding, ...]:
@@ -17,14 +21,27 @@ def findings(reports: Sequence[OpReport], base: RuleBase) -> tuple[Finding, ...]
     places = {rule_name(clause): clause for file in base.files for clause in clauses(file)}
     found: list[Finding] = []
     for report in reports:
-        found += [_incorrect(report.op, each, places) for each in report.incorrect]
+        helps = _follow_help(report.op, base)
+        found += [_incorrect(report.op, each, places, helps) for each in report.incorrect]
         found += [_misplanned(report.op, each) for each in report.misplanned]
         found += [_claim(report.op, each, base) for each in report.claims]
         found += [_missing(report.op, each) for each in report.unexplained]
     return tuple(found)
 
 
-def _incorrect(op: str, each: Incorrect, places: dict[str, Clause]) -> Finding:
+def _follow_help(op: str, base: RuleBase) -> tuple[Help, ...]:
+    """What to look at besides, if a declared op has attributes that count elements or places."""
+    if op in OPS or op not in base.table:
+        return ()
+    counting = [f"`{each.name}`" for each in base.table[op].attributes if each.type in _COUNTING]
+    if not counting:
+        return ()
+    names = " or ".join(counting)
+    text = f"if {names} counts elements or places of a dim, `attribute_follows` has to say of which"
+    return (Help(text),)
+
+
+def _incorrect(op: str, each: Incorrect, places: dict[str, Clause], helps: tuple[Help, ...]) -> Finding:
     spans = [span for rule in each.rules if (span := _place(places, rule)) is not None]
     names = " and ".join(f"`{rule}`" for rule in each.rules) or "no rule"
     verb = "allows" if len(each.rules) == 1 else "allow"
@@ -35,6 +52,7 @@ def _incorrect(op: str, each: Incorrect, places: dict[str, Clause]) -> Finding:
         spans[0] if spans else None,
         labels=tuple(Label(span, "and this") for span in spans[1:]),
         notes=(each.why, *(_example(op, each.example) if each.example else ())),
+        helps=helps,
         rule=each.rules[0] if each.rules else "",
         more=("kina explain K820",),
     )

@@ -8,8 +8,9 @@ import pytest
 
 from kina import cli
 from kina.audit.choose import chosen_ops
+from kina.audit.findings import findings
 from kina.audit.generators import instances
-from kina.audit.one_op import audit_op
+from kina.audit.one_op import QUICK, audit_op
 from kina.audit.op_rule import Derived, derive
 from kina.audit.wrong import try_allowed
 from kina.rulebook.base import RuleBase, own_rules
@@ -101,3 +102,11 @@ def test_the_command_audits_a_file_of_rules(tmp_path: Path, capsys: pytest.Captu
     written = capsys.readouterr()
     assert "1 op," in written.out
     assert "error[K820]: `flip.places` allows a placement of `flip` that is wrong" in written.err
+
+
+def test_a_wrong_placement_points_to_what_attributes_follow(tmp_path: Path) -> None:
+    wrong = ROTARY.rules.replace('"start", 0, port, 1) :-', '"start", 0, port, 0) :-')
+    base = base_with(tmp_path, Sample("rotary", ROTARY.kina, wrong))
+    found = findings([audit_op("rotary", base, 0, "clingo", QUICK)], base)
+    helps = {help_.message for each in found if each.code == "K820" for help_ in each.helps}
+    assert helps == {"if `start` counts elements or places of a dim, `attribute_follows` has to say of which"}

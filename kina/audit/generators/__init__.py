@@ -45,9 +45,9 @@ _MORE = {
     "reduce": 36,
     "cumulative": 20,
     "dot_general": 30,
-    "convolution": 60,
+    "convolution": 48,
     "gather": 40,
-    "scatter": 60,
+    "scatter": 48,
 }
 
 
