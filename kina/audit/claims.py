@@ -114,15 +114,17 @@ class _Seen:
         self.changes[name] += 1
         both = [attribute_text(each.op.attribute(name)) for each in (before, after)]
         values = f"{name}={' and '.join(both)}"
-        if derived.rules[change.number] != others.rules[place]:
+        one, two = derived.rules[change.number], others.rules[place]
+        # Tuples that do not fit the op hold its name, which differs.
+        if replace(one, strays=()) != replace(two, strays=()):
             self.guards.add(name)
             if "does not matter" in self.claims[name]:
                 self.object(name, "does not matter", f"the rules say something else for {values}")
         for each in _some(before, derived.rules[change.number])[:_PLACES]:
-            one, two = _built(before, each), _built(after, each)
-            if one is None or two is None:
+            here, there = _built(before, each), _built(after, each)
+            if here is None or there is None:
                 continue
-            if _depends_on_place(one) != _depends_on_place(two):
+            if _depends_on_place(here) != _depends_on_place(there):
                 self.localised.add(name)
                 if "localised" not in self.claims[name]:
                     self.object(
@@ -132,8 +134,8 @@ class _Seen:
                     )
             if (
                 "does not matter" in self.claims[name]
-                and attempt(one, seed, 1).ok
-                and not attempt(two, seed, 1).ok
+                and attempt(here, seed, 1).ok
+                and not attempt(there, seed, 1).ok
             ):
                 self.object(
                     name, "does not matter", f"{_placed(before, each)} is right for one of {values} only"

@@ -70,7 +70,7 @@ def _chosen(every: Sequence[Allowed], seed: Seed) -> Iterator[Allowed]:
 
 
 def _varieties(each: Allowed, count: int) -> Sequence[int]:
-    """The draws that a placement is run with: over two axes one, in turn. What elements show, one axis shows."""
+    """The draws that a placement is run with: over two axes one, in turn. One axis shows what elements do."""
     single = len(each.placement.mesh.axes) == 1
     return range(VARIETIES) if single else (count % VARIETIES,)
 

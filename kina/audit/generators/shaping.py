@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import prod
 
 from kina.audit.instance import Domain, Instance, Maker
@@ -116,7 +117,9 @@ def _concatenate(maker: Maker) -> Instance:
     for _ in range(rng.choice((1, 2, 2, 3))):
         size = rng.choice((shape[dim], maker.size()))
         operands.append(maker.parameter(dtype, (*shape[:dim], size, *shape[dim + 1 :])))
-    return maker.instance("concatenate", operands, {"dimension": dim})
+    made = maker.instance("concatenate", operands, {"dimension": dim})
+    # One that joins nothing gives what it takes.
+    return replace(made, odd=len(operands) == 1)
 
 
 def _pad(maker: Maker) -> Instance:
