@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kina.diagnostics.finding import ProgramError
 from kina.rulebook.base import RuleBase
@@ -15,13 +16,16 @@ from kina.rulebook.diff_program import ProgramChange
 from kina.rulebook.diff_programs import Compared, compare_programs
 from kina.rulebook.sides import Side
 
+if TYPE_CHECKING:
+    from kina.audit.outcome import OpReport
+
 Say = Callable[[str], None]
 _GROWTH = re.compile(r"bytes\+(\d{1,6})%")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A placement that the audit calls "incorrect" or "missing" under one rule base only.
+    """What the audit calls "incorrect", or a placement that it calls "missing", under one rule base only.
 
     `new` holds if it is so under the second one. `bytes` are lost by a missing one, in its example.
     """
@@ -129,20 +133,23 @@ def with_audit(found: Diff, base: Side, head: Side, seed: int, solver: str, jobs
         rules = side.rules()
         known = [kind for kind in kinds if kind in rules.table]
         reports.append(audit_ops(known, rules, seed, solver, jobs, lambda _: None))
-    before, after = (list(_verdicts(each, new)) for each, new in zip(reports, (False, True), strict=True))
+    before, after = (list(verdicts_of(each, new)) for each, new in zip(reports, (False, True), strict=True))
     names = [{(one.op, one.what, one.why) for one in side} for side in (before, after)]
     verdicts = [one for one in after if (one.op, one.what, one.why) not in names[0]]
     verdicts += [one for one in before if (one.op, one.what, one.why) not in names[1]]
     return replace(found, audited=kinds, verdicts=tuple(verdicts))
 
 
-def _verdicts(reports: Sequence[object], new: bool) -> Iterator[Verdict]:
-    from kina.audit.outcome import OpReport
-
+def verdicts_of(reports: Sequence[OpReport], new: bool) -> Iterator[Verdict]:
+    """What audits found wrong or missing: placements, plans, and claims about attributes."""
     for report in reports:
-        assert isinstance(report, OpReport)
         for wrong in report.incorrect:
             yield Verdict(report.op, "incorrect", wrong.why, new, wrong.rules, 0)
+        for plan in report.misplanned:
+            yield Verdict(report.op, "incorrect", plan.why, new, (), 0)
+        for claim in report.claims:
+            why = f"`{claim.attribute}`, {claim.role}: {claim.why}"
+            yield Verdict(report.op, "incorrect", why, new, (), 0)
         for lacking in report.unexplained:
             yield Verdict(report.op, "missing", lacking.where, new, (), lacking.bytes)
 

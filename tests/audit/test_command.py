@@ -9,9 +9,11 @@ import jsonschema
 import pytest
 
 from kina import cli
+from kina.audit.outcome import FalseClaim, Incorrect, Misplan, OpReport
 from kina.audit.usage import never_fired
 from kina.paths import schema_path
 from kina.rulebook.base import own_rules
+from kina.rulebook.diff import verdicts_of
 from tests.audit.mutants import Mutant, mutants
 from tests.declared_ops import ROTARY
 
@@ -99,3 +101,21 @@ def test_every_rule_about_ops_says_something(capsys: pytest.CaptureFixture[str])
     SCHEMA.validate(written)
     assert written["never_fired"] == []
     assert all(isinstance(op, dict) and op["op"] for op in written["ops"])
+
+
+def test_a_comparison_of_rules_calls_wrong_plans_and_claims_incorrect() -> None:
+    report = OpReport(
+        "sort",
+        *(8, 20, 30, 40),
+        incorrect=(Incorrect(("sort.rule",), "the shards do not make up it", 2, None),),
+        misplanned=(Misplan("a gradient lies elsewhere", 1, ()),),
+        claims=(FalseClaim("dimension", "localised", "it is the same"),),
+        missing=(),
+        fired=(),
+    )
+    assert [(each.what, each.why, each.rules) for each in verdicts_of([report], True)] == [
+        ("incorrect", "the shards do not make up it", ("sort.rule",)),
+        ("incorrect", "a gradient lies elsewhere", ()),
+        ("incorrect", "`dimension`, localised: it is the same", ()),
+    ]
+    assert report.wrong == 3
