@@ -173,7 +173,10 @@ def _split_states(type_: TensorType, mesh: Mesh) -> list[PortState]:
 
 
 def _pending(instance: Instance, mesh: Mesh) -> Iterator[States]:
-    """Some operands pending by one reduction, few before many; constants are kept on one device."""
+    """Some operands pending by one reduction, few before many.
+
+    Constants are not: kept on one device they make it do all the work, which is right and of no use.
+    """
     axis = mesh.axes[0].name
     plain = tuple(whole(type_.rank) for type_ in instance.operand_types)
     drawn = [value in instance.program.parameters for value in instance.op.operands]
@@ -184,15 +187,11 @@ def _pending(instance: Instance, mesh: Mesh) -> Iterator[States]:
                 type_.dtype for type_, is_in in zip(instance.operand_types, chosen, strict=True) if is_in
             }
             odd = "bool" in types and reduction not in _OF_TRUTH
-            if odd or not any(is_in and own for is_in, own in zip(chosen, drawn, strict=True)):
+            if odd or any(is_in and not own for is_in, own in zip(chosen, drawn, strict=True)):
                 continue
             yield tuple(
-                PortState(
-                    state.layout,
-                    ((axis, reduction),) if is_in else (),
-                    frozenset([axis] if is_in and not own else ()),
-                )
-                for state, is_in, own in zip(plain, chosen, drawn, strict=True)
+                PortState(state.layout, ((axis, reduction),) if is_in else ())
+                for state, is_in in zip(plain, chosen, strict=True)
             )
 
 
