@@ -102,12 +102,13 @@ def carried(former: Former, parameter: int, value: int, mark: int, span: Span) -
     if known is not None:
         labels = (Label(known.span, "the first is here"),)
         raise ProgramError(error("K038", f"`{name}` is given two next values", place, labels=labels))
-    if not former.is_fresh(value, mark) or any(value == other.value for other in former.carried.values()):
+    if not former.is_fresh(value, mark) or value in former.next_values:
         (value,) = builder.emit("reshard", (value,), {}, span)
     former.names.release(builder.values[value].name)
     builder.rename(value, former.names.fresh(f"{name}.next"))
     former.annotations.follow(value, builder.values[value].name, parameter)
     former.carried[parameter] = Carried(value, place)
+    former.next_values.add(value)
     return value
 
 

@@ -101,6 +101,8 @@ class Former:
     formed: set[str] = field(default_factory=set)
     cotangents: list[tuple[int, int]] = field(default_factory=list)
     carried: dict[int, Carried] = field(default_factory=dict)
+    #: the values in it
+    next_values: set[int] = field(default_factory=set)
     initial: dict[int, str] = field(default_factory=dict)
     outermost: Span | None = None
     #: the declared op whose body is walked, "" elsewhere
