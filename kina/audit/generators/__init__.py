@@ -45,9 +45,9 @@ _MORE = {
     "reduce": 36,
     "cumulative": 20,
     "dot_general": 30,
-    "convolution": 48,
+    "convolution": 44,
     "gather": 40,
-    "scatter": 48,
+    "scatter": 40,
 }
 
 
