@@ -44,9 +44,9 @@ class Reasons:
     def _in(self, step: ProofStep) -> Iterable[str]:
         if step.rule_at in self._at:
             return (self._at[step.rule_at],)
-        if not step.relation.startswith("!"):
-            return ()
         name = step.relation.removeprefix("!")
+        if name == step.relation or name not in self._rulebook.relations:
+            return ()
         if name not in self._below:
             self._below[name] = needed(self._rulebook, {name})
         declared = {self._rulebook.relations[each].declared for each in self._below[name]}

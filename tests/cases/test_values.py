@@ -61,7 +61,7 @@ def given(text: str, ports: tuple[RunPort, ...], grid: Grid) -> list[Array | Map
         for kind, name, _, words in _LINE.findall(text)
         if kind == "input"
     }
-    return from_arrays(named, ports, range(len(grid.places)), "the comment lines")
+    return from_arrays(named, ports, range(len(grid.places)), len(grid.places), "the comment lines")
 
 
 @pytest.mark.parametrize("path", VALUED, ids=lambda path: path.stem)

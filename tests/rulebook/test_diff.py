@@ -271,7 +271,7 @@ def test_what_the_audit_says_of_one_side_only(monkeypatch: pytest.MonkeyPatch) -
         wrong = Incorrect(("a.b",), "wrong numbers", 1, None)
         old = Incorrect(("a.c",), "wrong as before", 1, None)
         found = (old, wrong) if base.folder == Path("head") else (old,)
-        return tuple(OpReport(kind, 1, 1, 1, 1, found, (), ()) for kind in kinds)
+        return tuple(OpReport(kind, 1, 1, 1, 1, found, (), (), (), ()) for kind in kinds)
 
     monkeypatch.setattr("kina.audit.workers.audit_ops", reports)
     ops = (OpChange("abs", "gained", "", "passes", ("", ""), ("f32[4]",), ("a.b",)),)

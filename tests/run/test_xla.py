@@ -184,15 +184,21 @@ def test_parts_are_read_from_a_file_and_others_are_not_missed(tmp_path: Path) ->
     np.savez(tmp_path / "parts.npz", **{"x@2": whole[4:6], "x@3": whole[6:8]})
     np.savez(tmp_path / "whole.npz", x=whole)
     np.savez_compressed(tmp_path / "small.npz", x=whole)
-    (parts,) = from_arrays(read_npz(str(tmp_path / "parts.npz"), True), ports.arguments, (2, 3), "parts.npz")
+    (parts,) = from_arrays(
+        read_npz(str(tmp_path / "parts.npz"), True), ports.arguments, (2, 3), ports.devices, "parts.npz"
+    )
     assert isinstance(parts, dict)
     np.testing.assert_array_equal(np.concatenate([parts[2], parts[3]]), whole[4:])
     for name in ("whole", "small"):
-        (found,) = from_arrays(read_npz(str(tmp_path / f"{name}.npz"), True), ports.arguments, (2, 3), name)
+        (found,) = from_arrays(
+            read_npz(str(tmp_path / f"{name}.npz"), True), ports.arguments, (2, 3), ports.devices, name
+        )
         assert isinstance(found, np.memmap) == (name == "whole")
         np.testing.assert_array_equal(found, whole)
     with pytest.raises(ProgramError) as caught:
-        from_arrays(read_npz(str(tmp_path / "parts.npz"), True), ports.arguments, (1, 2), "parts.npz")
+        from_arrays(
+            read_npz(str(tmp_path / "parts.npz"), True), ports.arguments, (1, 2), ports.devices, "parts.npz"
+        )
     assert "has no array `x`" in caught.value.findings[0].message
 
 
