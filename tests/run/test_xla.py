@@ -199,7 +199,7 @@ def test_parts_are_read_from_a_file_and_others_are_not_missed(tmp_path: Path) ->
         from_arrays(
             read_npz(str(tmp_path / "parts.npz"), True), ports.arguments, (1, 2), ports.devices, "parts.npz"
         )
-    assert "has no array `x`" in caught.value.findings[0].message
+    assert "has no array `x@1`" in caught.value.findings[0].message
 
 
 @needs_jax
