@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from math import prod
 
 from kina.audit.instance import Instance
 from kina.audit.op_rule import OnDim, OpRule
@@ -107,10 +108,7 @@ def _divides(found: Sequence[int], axes: tuple[str, ...], sizes: Mapping[str, in
 
 
 def _parts(axes: tuple[str, ...], sizes: Mapping[str, int]) -> int:
-    count = 1
-    for axis in axes:
-        count *= sizes[axis]
-    return count
+    return prod(sizes[axis] for axis in axes)
 
 
 def _covered(space: _Space, split: Split, sizes: Mapping[str, int]) -> bool:

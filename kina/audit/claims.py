@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from kina.audit.allowed import MESHES, Allowed, allowed
 from kina.audit.example import attribute_text
@@ -53,20 +54,21 @@ def false_claims(derived: Derived, base: RuleBase, solver: str, seed: int) -> tu
     seen = _Seen(claims, frozenset(each.name for each in attributes if each.type == "text"))
     changed = [each for number in numbers for each in _changes(derived, number)]
     others = derive([each.instance for each in changed], base.compiled, solver) if changed else None
+    built = [_some(derived.instances[number], derived.rules[number]) for number in numbers]
     for number in numbers:
-        for each in _some(derived.instances[number], derived.rules[number]):
-            seen.look(derived.instances[number], each)
+        for each in built[number]:
+            seen.look(derived.instances[number], *each)
     for place, change in enumerate(changed):
         assert others is not None
-        seen.compare(derived, others, place, change, (seed, change.number))
+        seen.compare(derived, others, place, change, built[change.number], (seed, change.number))
     return tuple(seen.false())
 
 
-def _some(instance: Instance, rule: OpRule) -> list[Allowed]:
-    """A few placements that split something over one axis."""
+def _some(instance: Instance, rule: OpRule) -> list[tuple[Allowed, Built | None]]:
+    """A few placements that split something over one axis, with the op as one device executes it."""
     every = allowed(instance, rule, [mesh for mesh in MESHES if len(mesh.axes) == 1])
     single = (each for each in every if each.split and each.passing is None)
-    return [each for each, _ in zip(single, range(2 * _PLACES), strict=False)]
+    return [(each, _built(instance, each)) for each in islice(single, 2 * _PLACES)]
 
 
 @dataclass(slots=True)
@@ -87,9 +89,8 @@ class _Seen:
     def object(self, name: str, role: str, why: str) -> None:
         self.found.setdefault((name, role), FalseClaim(name, role, why))
 
-    def look(self, instance: Instance, each: Allowed) -> None:
+    def look(self, instance: Instance, each: Allowed, built: Built | None) -> None:
         """Notes which attributes have another value on a device than in the op."""
-        built = _built(instance, each)
         if built is None:
             return
         for name, (here, there) in _local_values(built).items():
@@ -107,9 +108,15 @@ class _Seen:
                     )
 
     def compare(
-        self, derived: Derived, others: Derived, place: int, change: _Changed, seed: tuple[int, int]
+        self,
+        derived: Derived,
+        others: Derived,
+        place: int,
+        change: _Changed,
+        placed: Sequence[tuple[Allowed, Built | None]],
+        seed: tuple[int, int],
     ) -> None:
-        """Notes what another value of an attribute changes."""
+        """Notes what another value of an attribute changes; `placed` are placements of the op as it was."""
         name, before, after = change.name, derived.instances[change.number], others.instances[place]
         self.changes[name] += 1
         both = [attribute_text(each.op.attribute(name)) for each in (before, after)]
@@ -120,8 +127,8 @@ class _Seen:
             self.guards.add(name)
             if "does not matter" in self.claims[name]:
                 self.object(name, "does not matter", f"the rules say something else for {values}")
-        for each in _some(before, derived.rules[change.number])[:_PLACES]:
-            here, there = _built(before, each), _built(after, each)
+        for each, here in placed[:_PLACES]:
+            there = _built(after, each)
             if here is None or there is None:
                 continue
             if _depends_on_place(here) != _depends_on_place(there):

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kina.audit.example import port_names
 from kina.audit.instance import Instance
-from kina.audit.merge import merge
+from kina.audit.merge import merge, starts
 from kina.audit.op_rule import Derived, OpRule
 from kina.audit.placement import make_mesh
 from kina.audit.programs import Drawn, Misplanned, annotated, constant_values, draw_asked
@@ -65,17 +65,13 @@ def misled(
 
 def _value(derived: Derived, number: int, place: Place) -> Place:
     """(value, dim) of a place."""
-    return _values(derived.instances[number])[place[0]], place[1]
-
-
-def _values(instance: Instance) -> tuple[int, ...]:
-    return (*instance.op.operands, *instance.op.results)
+    return derived.instances[number].values[place[0]], place[1]
 
 
 def _seeds(instance: Instance) -> Iterator[Place]:
     """Each place that an annotation can put the axis on, of values that are no constants."""
     constants = constant_values(instance)
-    for port, value in enumerate(_values(instance)):
+    for port, value in enumerate(instance.values):
         for dim, size in enumerate(instance.program.type_of(value).shape):
             if size and size % _PARTS == 0 and value not in constants:
                 yield port, dim
@@ -87,7 +83,8 @@ def _granted(
     """For each program what its op's ports are granted, in one run of the rules without the plan."""
     if not drawn:
         return
-    whole = replace(merge([each.program for each in drawn], mesh), rules=base.added)
+    programs = [each.program for each in drawn]
+    whole = replace(merge(programs, mesh), rules=base.added)
     facts = dump(whole)
     rules = base.with_entry(layouts_only(facts.entry), base.added)
     rows: dict[tuple[str, int], set[tuple[str, ...]]] = {}
@@ -95,12 +92,10 @@ def _granted(
         "granted"
     ]:
         rows.setdefault((str(value), int(dim)), set()).add(tuple(str(axes).split(",")))
-    first = 0
-    for each in drawn:
+    for each, first in zip(drawn, starts(programs), strict=True):
         kind = derived.instances[each.number].op.kind
         op = next(op for op in reversed(each.program.ops) if op.kind == kind)
         ports = [facts.value_names[first + value] for value in (*op.operands, *op.results)]
-        first += len(each.program.values)
         yield {
             (port, dim): frozenset(found)
             for (name, dim), found in rows.items()
@@ -140,7 +135,7 @@ def _expected(instance: Instance, rule: OpRule, seed: Place) -> frozenset[Place]
 
     Constants take a layout and do not hand it on; operands hand it to each other if the op computes.
     """
-    values = _values(instance)
+    values = instance.values
     if len({*values}) < len(values):
         return None
     count, constants = len(instance.op.operands), constant_values(instance)

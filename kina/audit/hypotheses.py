@@ -118,8 +118,7 @@ class Search:
     def _stands(self, built: Built, placement: Placement, most: int = _MOST_DRAWS) -> bool:
         """Whether it is right for all draws, `most` at most."""
         tried = replace(built, placement=placement)
-        types = (*self.instance.operand_types, *self.instance.result_types)
-        least = min((type_.elements for type_ in types if type_.rank), default=1)
+        least = min((type_.elements for type_ in self.instance.types if type_.rank), default=1)
         draws = min(max(_DRAWS, -(-_ELEMENTS // max(least, 1))), most)
         return all(attempt(tried, (*self.seed, 1 + number), number % 3).ok for number in range(draws))
 

@@ -76,14 +76,24 @@ class Instance:
         return tuple(self.program.type_of(value) for value in self.op.results)
 
     @property
+    def values(self) -> tuple[int, ...]:
+        """The operands and results, one for each port."""
+        return (*self.op.operands, *self.op.results)
+
+    @property
+    def types(self) -> tuple[TensorType, ...]:
+        """The types of operands and results."""
+        return tuple(self.program.type_of(value) for value in self.values)
+
+    @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """The shapes of operands and results."""
-        return tuple(type_.shape for type_ in (*self.operand_types, *self.result_types))
+        return tuple(type_.shape for type_ in self.types)
 
     @property
     def elements(self) -> int:
         """How many elements all operands and results have: the size of a counter-example."""
-        return sum(type_.elements for type_ in (*self.operand_types, *self.result_types))
+        return sum(type_.elements for type_ in self.types)
 
     def label(self, port: int, dim: int) -> str:
         """What dim `dim` of the port is called; empty if it has no name of its own."""
@@ -94,7 +104,7 @@ class Instance:
 
 def alone(instance: Instance) -> Program:
     """A program of the op alone, with a parameter for each operand, the constants among them too."""
-    types = (*instance.operand_types, *instance.result_types)
+    types = instance.types
     count = len(instance.operand_types)
     values = tuple(Value(number, f"v{number}", type_, PLACE) for number, type_ in enumerate(types))
     parameters, results = tuple(range(count)), tuple(range(count, len(types)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from kina.frontend.ir import Annotation, Mesh, Op, Program, Value
 
@@ -34,6 +35,11 @@ class _Whole:
         self.annotations += [replace(note, value=base + note.value) for note in program.annotations]
         self.constants |= {base + value for value in program.constants}
         self.cotangents += [(base + value, base + other) for value, other in program.cotangents]
+
+
+def starts(programs: Sequence[Program]) -> tuple[int, ...]:
+    """Where the values of each program begin in the one that `merge` makes."""
+    return tuple(accumulate((len(program.values) for program in programs[:-1]), initial=0))
 
 
 def merge(programs: Sequence[Program], mesh: Mesh) -> Program:

@@ -99,8 +99,7 @@ def _telling(instance: Instance) -> bool:
 
     Sizes of 1 and 0 make many right, and so does an op whose results do not depend on its operands.
     """
-    types = (*instance.operand_types, *instance.result_types)
-    if instance.odd or any(size < 2 for type_ in types for size in type_.shape):
+    if instance.odd or any(size < 2 for shape in instance.shapes for size in shape):
         return False
     if not instance.operand_types:
         return True

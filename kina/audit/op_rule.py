@@ -93,7 +93,7 @@ def _follows(instance: Instance, op: int, evaluation: Evaluation) -> tuple[Local
     if instance.op.kind in OPS:
         return ()
     count = len(instance.op.operands)
-    types = (*instance.operand_types, *instance.result_types)
+    types = instance.types
     ports = {port: n for n, port in enumerate(port_names(instance, evaluation.facts.op_names[op]))}
     found = []
     for _, name, index, port, dim in sorted(evaluation.rows("attribute_follows", op)):
@@ -151,11 +151,10 @@ _ON_DIM = frozenset({"factor", "factor_within", "dim_whole"})
 def _op_rule(instance: Instance, op: int, evaluation: Evaluation) -> OpRule:
     names = port_names(instance, evaluation.facts.op_names[op])
     rows = {relation: sorted(evaluation.rows(relation, op)) for relation in RELATIONS}
-    types = (*instance.operand_types, *instance.result_types)
     reader = _Reader(
         rows,
         {port: number for number, port in enumerate(names)},
-        tuple(type_.rank for type_ in types),
+        tuple(type_.rank for type_ in instance.types),
     )
     return OpRule(
         reader.dims(),

@@ -47,8 +47,7 @@ class Placement:
     def texts(self, instance: Instance) -> tuple[str, ...]:
         """The types of operands and results with their layouts."""
         states = (*self.operands, *self.results)
-        types = (*instance.operand_types, *instance.result_types)
-        return tuple(state.text(type_) for state, type_ in zip(states, types, strict=True))
+        return tuple(state.text(type_) for state, type_ in zip(states, instance.types, strict=True))
 
 
 def whole(rank: int) -> PortState:

@@ -16,10 +16,11 @@ import numpy as np
 from kina.audit.draw import draw
 from kina.audit.execute import shards
 from kina.audit.instance import PLACE
-from kina.audit.merge import merge
+from kina.audit.merge import merge, starts
 from kina.audit.op_rule import Derived
 from kina.audit.placement import PortState, make_mesh
 from kina.audit.programs import Drawn, Misplanned, draw_asked, with_gradient
+from kina.audit.trial import coarsest
 from kina.diagnose.solved import RULE_FAULTS, Solved, solve_program
 from kina.diagnostics.finding import ProgramError
 from kina.frontend.ir import Mesh, Program
@@ -31,7 +32,7 @@ from kina.mlir.verify import verify
 from kina.plan.decisions import Decisions
 from kina.rulebook.base import RuleBase
 from kina.run.ports import RunPort
-from kina.run.verify import TOLERANCE, compare
+from kina.run.verify import compare
 from kina.sim.dtypes import Array
 from kina.sim.prepare import prepare
 from kina.sim.reference import run_program
@@ -82,25 +83,25 @@ class _Planned:
     solved: Solved
     first: tuple[int, ...]
 
-    def clear(self, index: int) -> bool:
-        """Whether no layout of a program is in conflict."""
+    def clear(self) -> list[Drawn]:
+        """The programs of which no layout is in conflict."""
         names = {
             row[0] for name in ("conflict", *RULE_FAULTS) for row in self.solved.solution.relations[name]
         }
-        program, base = self.drawn[index].program, self.first[index]
-        own = self.solved.facts.value_names[base : base + len(program.values)]
-        return names.isdisjoint(own)
+        own = self.solved.facts.value_names
+        return [
+            each
+            for each, base in zip(self.drawn, self.first, strict=True)
+            if names.isdisjoint(own[base : base + len(each.program.values)])
+        ]
 
 
 def _planned(drawn: Sequence[Drawn], mesh: Mesh, base: RuleBase, solver: str) -> _Planned:
-    first, total = [], 0
-    for each in drawn:
-        first.append(total)
-        total += len(each.program.values)
-    whole = merge([each.program for each in drawn], mesh)
+    programs = [each.program for each in drawn]
+    whole = merge(programs, mesh)
     whole = replace(whole, rules=base.added, declared=drawn[0].program.declared)
     solved = solve_program(whole, solver, rules_for=base.with_entry, decisions_only=True)
-    return _Planned(tuple(drawn), solved, tuple(first))
+    return _Planned(tuple(drawn), solved, starts(programs))
 
 
 def _tried(
@@ -110,7 +111,7 @@ def _tried(
     if not drawn:
         return 0, []
     planned = _planned(drawn, mesh, base, solver)
-    clear = [each for index, each in enumerate(drawn) if planned.clear(index)]
+    clear = planned.clear()
     if not clear:
         return 0, []
     if len(clear) < len(drawn):
@@ -226,14 +227,13 @@ def _differing(
     place = 0
     for index, each in enumerate(drawn):
         dtypes = {value.type.dtype for value in each.program.values}
-        precision = max(dtypes & TOLERANCE.keys(), key=lambda dtype: TOLERANCE[dtype], default="f64")
         for result in each.program.results:
             value = program.results[place]
             layout = grid.real(decisions.layouts[value])
             held = [each[place] for each in outputs]
             local = TensorType(program.type_of(value).dtype, held[0].shape)
             port = RunPort(program.values[value].name, expected[place].shape, local, layout, (), PLACE)
-            (difference,) = compare(grid, [port], partial(_held, held), [expected[place]], precision)
+            (difference,) = compare(grid, [port], partial(_held, held), [expected[place]], coarsest(dtypes))
             if not difference.ok:
                 name = each.program.values[result].name
                 found.setdefault(

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
+from math import prod
 
 from kina.audit.example import attributes, port_names
 from kina.audit.instance import PLACE, Domain, Instance
@@ -164,7 +165,7 @@ def draw_asked(instance: Instance, rule: OpRule, mesh: Mesh, rng: random.Random)
     combined if there is such a dim, since a result that is asked for both is in conflict and has no plan.
     """
     constants = constant_values(instance)
-    values = [value for value in (*instance.op.operands, *instance.op.results) if value not in constants]
+    values = [value for value in instance.values if value not in constants]
     every = [
         (value, dim)
         for value in dict.fromkeys(values)
@@ -184,10 +185,9 @@ def draw_asked(instance: Instance, rule: OpRule, mesh: Mesh, rng: random.Random)
 
 def _factors(instance: Instance, rule: OpRule) -> defaultdict[_Dim, set[int]]:
     """The factors that each dim holds."""
-    values = (*instance.op.operands, *instance.op.results)
     found: defaultdict[_Dim, set[int]] = defaultdict(set)
     for on in rule.dims:
-        found[values[on.port], on.dim].add(on.factor)
+        found[instance.values[on.port], on.dim].add(on.factor)
     return found
 
 
@@ -227,15 +227,7 @@ def _fitting(instance: Instance, mesh: Mesh, each: _Dim) -> list[tuple[str, ...]
     names, (value, dim) = [axis.name for axis in mesh.axes], each
     size = instance.program.type_of(value).shape[dim]
     lists = [axes for length in (1, 2) for axes in permutations(names, length)]
-    return [axes for axes in lists if size % _parts(mesh, axes) == 0]
-
-
-def _parts(mesh: Mesh, axes: Sequence[str]) -> int:
-    sizes = {axis.name: axis.size for axis in mesh.axes}
-    count = 1
-    for axis in axes:
-        count *= sizes[axis]
-    return count
+    return [axes for axes in lists if size % prod(mesh.size(axis) for axis in axes) == 0]
 
 
 def misplans(derived: Derived, found: Sequence[Misplanned]) -> tuple[Misplan, ...]:
@@ -256,7 +248,7 @@ def _entry(derived: Derived, group: Sequence[Misplanned]) -> Misplan:
     instance, drawn = derived.instances[smallest.drawn.number], smallest.drawn
     names = port_names(instance)
     ports = []
-    for name, value in zip(names, (*instance.op.operands, *instance.op.results), strict=True):
+    for name, value in zip(names, instance.values, strict=True):
         type_ = instance.program.type_of(value)
         layout = tuple(drawn.asked.get((value, dim), ()) for dim in range(type_.rank))
         ports.append(f"{name}: {PortState(layout).text(type_)}")

@@ -75,8 +75,7 @@ def judge(
     An op that takes or gives coarse floats need not be finer than these.
     """
     grid, instance = built.grid, built.instance
-    dtypes = {type_.dtype for type_ in (*instance.operand_types, *instance.result_types)}
-    precision = max(dtypes & TOLERANCE.keys(), key=lambda dtype: TOLERANCE[dtype], default="f64")
+    dtypes = {type_.dtype for type_ in instance.types}
     ports = [
         RunPort(
             f"result {index}",
@@ -93,11 +92,17 @@ def judge(
     def held(index: int) -> tuple[Sequence[int], Sequence[Array]]:
         return devices, completed(grid, states[index].pending, outputs[index])
 
-    found = compare(grid, ports, held, expected, precision)
+    found = compare(grid, ports, held, expected, coarsest(dtypes))
     return tuple(
         replace(each, share=1.0) if not each.ok and _rounds(each, state, parts, dtypes) else each
         for each, state, parts in zip(found, states, outputs, strict=True)
     )
+
+
+def coarsest(dtypes: Collection[str]) -> str:
+    """The type whose rounding is the most that a comparison lets pass; f64 if no floats are among them."""
+    floats = [dtype for dtype in TOLERANCE if dtype in dtypes]
+    return max(floats, key=TOLERANCE.__getitem__, default="f64")
 
 
 def _rounds(each: Difference, state: PortState, parts: Sequence[Array], dtypes: Collection[str]) -> bool:
