@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kina.facts.dump import operand_port, parameter_port, result_port
 from kina.facts.names import encode
@@ -23,6 +23,8 @@ from kina.plan.decisions import (
 from kina.plan.memory import peak_bytes
 from kina.plan.reasons import reason
 from kina.plan.schedule import schedule
+
+Key = TypeVar("Key", str, int)
 
 Relations = Mapping[str, Sequence[tuple[str | int, ...]]]
 
@@ -109,16 +111,19 @@ class _Reader:
 
     def layouts(self, rows: Iterable[tuple[str | int, ...]]) -> tuple[Layout, ...]:
         """The longest list of each dim of each value."""
-        longest: dict[tuple[int, int], tuple[str, ...]] = {}
-        for name, dim, word in rows:
-            key = (self.values[str(name)], int(dim))
-            axes = self.axis_list(word)
-            if len(axes) > len(longest.get(key, ())):
-                longest[key] = axes
-        return tuple(
-            tuple(longest.get((value.id, dim), ()) for dim in range(value.type.rank))
-            for value in self.program.values
-        )
+        longest = self._longest((self.values[str(name)], dim, word) for name, dim, word in rows)
+        return tuple(_layout(longest.get(value.id), value.type.rank) for value in self.program.values)
+
+    def _longest(
+        self, rows: Iterable[tuple[Key, str | int, str | int]]
+    ) -> dict[Key, dict[int, tuple[str, ...]]]:
+        """Of (key, number, list) the longest list of each number of each key: rows hold its prefixes too."""
+        longest: defaultdict[Key, dict[int, tuple[str, ...]]] = defaultdict(dict)
+        for key, number, word in rows:
+            known, axes = longest[key], self.axis_list(word)
+            if len(axes) > len(known.get(int(number), ())):
+                known[int(number)] = axes
+        return longest
 
     def with_unit_axes(self, layouts: tuple[Layout, ...]) -> tuple[Layout, ...]:
         """The layouts with annotated axes of size 1, which the rules do not know, in their places."""
@@ -156,26 +161,15 @@ class _Reader:
 
     def port_layouts(self, rows: Iterable[tuple[str | int, ...]]) -> dict[str, dict[int, tuple[str, ...]]]:
         """The longest list of each dim of each port, of those that are split."""
-        longest: defaultdict[str, dict[int, tuple[str, ...]]] = defaultdict(dict)
-        for _, port, dim, word in rows:
-            dims = longest[str(port)]
-            axes = self.axis_list(word)
-            if len(axes) > len(dims.get(int(dim), ())):
-                dims[int(dim)] = axes
-        return longest
+        return self._longest((str(port), dim, word) for _, port, dim, word in rows)
 
     def plans(
         self, at_port: Mapping[str, Mapping[int, tuple[str, ...]]], rows: Iterable[tuple[str | int, ...]]
     ) -> tuple[OpPlan, ...]:
         """The plan of each op."""
-        factors: defaultdict[int, dict[int, tuple[str, ...]]] = defaultdict(dict)
-        for name, factor, word in rows:
-            axes = self.axis_list(word)
-            known = factors[self.ops[str(name)]]
-            if len(axes) > len(known.get(int(factor), ())):
-                known[int(factor)] = axes
+        factors = self._longest((self.ops[str(name)], factor, word) for name, factor, word in rows)
         names = {op: name for name, op in self.ops.items()}
-        return tuple(self._plan(op, names[op.id], at_port, factors[op.id]) for op in self.program.ops)
+        return tuple(self._plan(op, names[op.id], at_port, factors.get(op.id, {})) for op in self.program.ops)
 
     def _plan(
         self,
@@ -185,9 +179,7 @@ class _Reader:
         factors: Mapping[int, tuple[str, ...]],
     ) -> OpPlan:
         def layout(port: str, value: int) -> Layout:
-            rank = len(self.program.values[value].type.shape)
-            dims = at_port.get(port)
-            return tuple([dims.get(dim, ()) for dim in range(rank)]) if dims else ((),) * rank
+            return _layout(at_port.get(port), len(self.program.values[value].type.shape))
 
         return OpPlan(
             op.id,
@@ -318,6 +310,11 @@ class _Reader:
                     step.bytes,
                     reason(self.program, coercion, step),
                 )
+
+
+def _layout(dims: Mapping[int, tuple[str, ...]] | None, rank: int) -> Layout:
+    """The axes of each of `rank` dims; `dims` has those that are split."""
+    return tuple([dims.get(dim, ()) for dim in range(rank)]) if dims else ((),) * rank
 
 
 def _with_use(coercion: Coercion, uses: tuple[tuple[int, int], ...]) -> Coercion:
