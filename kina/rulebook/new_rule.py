@@ -13,13 +13,12 @@ from jinja2 import Environment, StrictUndefined, Template
 from kina.diagnostics.finding import SetupError
 from kina.frontend.form_modules import taken_by
 from kina.frontend.forms.einsum import MOST_OPERANDS
-from kina.paths import rules_path
+from kina.rulebook.base import own_rules
 
 _OP = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 #: What reads as a number or a truth value.
 _WORDS = frozenset({"nan", "inf", "true", "false"})
-_DECLARED = re.compile(r"^\.decl\s+(\w+)", re.M)
 _GROUP = re.compile(r"\(([^()]*)\)")
 _HELP = 'write it as "(i,k),(k,j)->(i,j)": the dims of each operand, and those of the result'
 
@@ -167,9 +166,7 @@ def _how(spec: Spec) -> tuple[bool, bool]:
 
 def _table(wish: str) -> str:
     """A relation that no file of the rule base declares, `wish` if it can be."""
-    texts = (file.read_text(encoding="utf-8") for file in sorted(rules_path().glob("*.dl")))
-    taken = {name for text in texts for name in _DECLARED.findall(text)}
-    return next(_fresh((wish, f"{wish}_dim"), tuple(taken), 1))
+    return next(_fresh((wish, f"{wish}_dim"), tuple(own_rules().compiled.tables), 1))
 
 
 def _fresh(wishes: Sequence[str], taken: Sequence[str], number: int) -> Iterator[str]:
