@@ -1,10 +1,18 @@
-"""Where Kina's own data is, in a checkout and in an installed wheel."""
+"""Where Kina's own data is, in a checkout and in an installed wheel; and whether a file is somewhere."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether there is a file, also for what can be no path."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def rules_path() -> Path:

@@ -10,6 +10,7 @@ from kina.audit.op_rule import derive
 from kina.datalog.rules import Rule
 from kina.datalog.syntax import Atom, Text
 from kina.diagnostics.finding import SetupError
+from kina.frontend.suggest import near_it
 from kina.rulebook.base import RuleBase, clauses, rule_name
 from kina.rulebook.evaluate import op_cone
 
@@ -77,14 +78,8 @@ def _rules(name: str, base: RuleBase) -> set[str]:
     found = {rule for rule, place in every.items() if rule and (name in (rule, place) or file == place)}
     if found:
         return found
-    import difflib
-
     known = [*makers(base.declared), *filter(None, every), *sorted(set(every.values()))]
-    near = difflib.get_close_matches(name, known, n=3)
-    raise SetupError(
-        f"there is no op, no rule and no rule file `{name}`",
-        "near it: " + ", ".join(f"`{each}`" for each in near) if near else "",
-    )
+    raise SetupError(f"there is no op, no rule and no rule file `{name}`", near_it(name, known))
 
 
 def _about_ops(base: RuleBase) -> set[str]:

@@ -253,8 +253,9 @@ def _entry(derived: Derived, group: Sequence[Misplanned]) -> Misplan:
         layout = tuple(drawn.asked.get((value, dim), ()) for dim in range(type_.rank))
         ports.append(f"{name}: {PortState(layout).text(type_)}")
     given = ", ".join(f"{name}={text}" for name, text in attributes(instance))
-    mesh = ", ".join(f"{axis.name}={axis.size}" for axis in drawn.program.mesh.axes)
     what = f"`{instance.op.kind}`" + (f" with {given}" if given else "")
     if drawn.program.cotangents:
         what += " and its gradient"
-    return Misplan(smallest.why, len(group), (f"on the mesh {mesh}, {what}, annotated so", *ports))
+    return Misplan(
+        smallest.why, len(group), (f"on the mesh {drawn.program.mesh.text}, {what}, annotated so", *ports)
+    )

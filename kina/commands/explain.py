@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-
 import click
 
 from kina.commands.options import rules_option
@@ -34,14 +32,13 @@ def _page(topic: str, rules: tuple[str, ...]) -> str:
     if topic.upper() in known:
         return page(topic.upper()).text
     from kina.additions import additions
+    from kina.frontend.suggest import near_it
     from kina.report.rule_page import rule_names, rule_page
 
     added = tuple(file.source for file in additions("", rules).rules)
     found = rule_page(topic, added=added)
     if found is not None:
         return found
-    near = difflib.get_close_matches(topic, [*known, *rule_names(added)], n=3)
     raise SetupError(
-        f"there is no error code and no rule `{topic}`",
-        "near it: " + ", ".join(f"`{name}`" for name in near) if near else "",
+        f"there is no error code and no rule `{topic}`", near_it(topic, (*known, *rule_names(added)))
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +58,7 @@ def graph(
 
 def _drawn(rulebook: Rulebook, about: str, depth: int, html: bool, address: str) -> str:
     from kina.diagnostics.finding import SetupError
+    from kina.frontend.suggest import near_it
     from kina.rulebook.graph import graph_of
     from kina.rulebook.svg import html_text, svg_text
     from kina.rulebook.usage import usages
@@ -67,11 +67,8 @@ def _drawn(rulebook: Rulebook, about: str, depth: int, html: bool, address: str)
     try:
         drawn = graph_of(rulebook, found, about, depth)
     except KeyError:
-        near = difflib.get_close_matches(about, [*found, *(usage.file for usage in found.values())], n=3)
-        names = ", ".join(f"`{name}`" for name in dict.fromkeys(near))
-        raise SetupError(
-            f"there is no rule file and no relation `{about}`", f"near it: {names}" if near else ""
-        ) from None
+        known = (*found, *(usage.file for usage in found.values()))
+        raise SetupError(f"there is no rule file and no relation `{about}`", near_it(about, known)) from None
     if html:
         return html_text(drawn, f"Kina's rules: {about}" if about else "Kina's rules")
     return svg_text(drawn, lambda usage: address + usage.relation.place.replace(":", "#L"))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kina.paths import is_file
+
 if TYPE_CHECKING:
     from kina.rulebook.base import RuleBase
 
@@ -64,14 +66,6 @@ def named_files(names: Sequence[str], base: RuleBase) -> tuple[str, ...]:
     """The rule files among names that are there and none of the rule base's."""
     files = [name for name in names if name.endswith(".dl") and is_file(name)]
     return tuple(dict.fromkeys(outside(files, base)))
-
-
-def is_file(name: str) -> bool:
-    """Whether a file has the name, whatever it is."""
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _is_own(name: str, own: Collection[str], folder: Path) -> bool:

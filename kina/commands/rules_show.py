@@ -80,12 +80,8 @@ def _json(base: RuleBase, name: str, solver: str) -> str:
 
 
 def _unknown(name: str, base: RuleBase) -> Exception:
-    import difflib
-
     from kina.diagnostics.finding import SetupError
+    from kina.frontend.suggest import near_it
 
-    near = difflib.get_close_matches(name, known_names(base), n=3)
-    return SetupError(
-        f"there is no op, no rule and no relation `{name}`",
-        "near it: " + ", ".join(f"`{each}`" for each in near) if near else "",
-    )
+    help_ = near_it(name, known_names(base))
+    return SetupError(f"there is no op, no rule and no relation `{name}`", help_)

@@ -116,6 +116,11 @@ class Mesh:
             count *= axis.size
         return count
 
+    @property
+    def text(self) -> str:
+        """The axes with their sizes, as messages and reports have them: `x=2, y=4`."""
+        return ", ".join(f"{axis.name}={axis.size}" for axis in self.axes)
+
     def size(self, name: str) -> int:
         for axis in self.axes:
             if axis.name == name:

@@ -21,6 +21,12 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+def near_it(name: str, candidates: Iterable[str]) -> str:
+    """The three candidates most like `name` as the help of a message, "" if none is like it."""
+    found = dict.fromkeys(get_close_matches(name, list(candidates), n=3))
+    return "near it: " + ", ".join(f"`{each}`" for each in found) if found else ""
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> tuple[Help, ...]:
     """A help that names the nearest candidate, empty if there is none."""
     guess = nearest(name, candidates)

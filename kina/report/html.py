@@ -23,10 +23,8 @@ def html(result: Result) -> str:
     out = []
     program, decisions = result.program, result.decisions
     if program is not None and decisions is not None and result.ok:
-        mesh = ", ".join(f"{axis.name}={axis.size}" for axis in program.mesh.axes)
-        out.append(
-            f"<p><code>{escape(program.entry)}</code> of {escape(result.file)} on mesh {escape(mesh)}</p>"
-        )
+        mesh = escape(program.mesh.text)
+        out.append(f"<p><code>{escape(program.entry)}</code> of {escape(result.file)} on mesh {mesh}</p>")
         rows, hidden = layout_rows(program, decisions, every=False)
         out.append(_table(("tensor", "type", "", ""), rows))
         if hidden:

@@ -30,8 +30,8 @@ def tables(result: Result, style: Style, every: bool = False) -> str:
     program, decisions = result.program, result.decisions
     if program is None or decisions is None:
         return ""
-    mesh = ", ".join(f"{axis.name}={axis.size}" for axis in program.mesh.axes)
-    head = f"`{program.entry}` of {result.file} on mesh {mesh} ({_count(program.mesh.devices, 'device')})"
+    mesh = program.mesh
+    head = f"`{program.entry}` of {result.file} on mesh {mesh.text} ({_count(mesh.devices, 'device')})"
     out = [style.paint(printable(head), "strong"), ""]
     out += _layouts(program, decisions, every, style)
     out += ["", *_collectives(program, decisions, style), ""]

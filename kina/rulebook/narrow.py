@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 from kina.datalog.rules import Rule, Rulebook
 from kina.diagnostics.finding import SetupError
+from kina.frontend.suggest import near_it
 from kina.rulebook.base import RuleBase
 from kina.rulebook.lint_ops import kinds_of
 from kina.rulebook.usage import Usage, declared, distinct
@@ -74,6 +74,4 @@ def _files(name: str, known: Iterable[str]) -> Collection[str]:
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> None:
-    near = difflib.get_close_matches(name, dict.fromkeys(known), n=3)
-    names = ", ".join(f"`{each}`" for each in near)
-    raise SetupError(f"there is no {what} and no rule file `{name}`", f"near it: {names}" if near else "")
+    raise SetupError(f"there is no {what} and no rule file `{name}`", near_it(name, dict.fromkeys(known)))

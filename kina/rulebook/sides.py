@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from kina.diagnostics.finding import SetupError
+from kina.paths import is_file
 from kina.source import Source
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _side(name: str, own: Path, target: Path, rules: Sequence[str]) -> Side:
     places = (Path(name), Path(name) / "rules") if name else ()
     for folder in places:
         # An empty name is one that was forgotten, and not the working folder.
-        if _is_file(folder / BASE_FILE):
+        if is_file(folder / BASE_FILE):
             return Side(Path(os.path.realpath(folder)), name, tuple(rules))
     for path in places:
         if _has_rules(path):
@@ -92,7 +93,7 @@ def _working(own: Path, rules: Sequence[str], base: Side) -> Side:
     folder = root / "rules"
     beside = (
         os.path.realpath(folder) != os.path.realpath(own)
-        and not _is_file(folder / BASE_FILE)
+        and not is_file(folder / BASE_FILE)
         and _has_rules(folder)
     )
     given = [each for each in rules if _exists(Path(each)) or not _has_rules(base.kept / _within(root, each))]
@@ -102,8 +103,10 @@ def _working(own: Path, rules: Sequence[str], base: Side) -> Side:
 def _within(root: Path, path: str) -> Path:
     """Where a checkout has a file or folder; its own path if it is elsewhere. A link is what it is called."""
     named = Path(path)
-    is_file = named.suffix == ".dl"
-    real = Path(os.path.realpath(named.parent), named.name) if is_file else Path(os.path.realpath(named))
+    if named.suffix == ".dl":
+        real = Path(os.path.realpath(named.parent), named.name)
+    else:
+        real = Path(os.path.realpath(named))
     return real.relative_to(root) if real.is_relative_to(root) else real
 
 
@@ -118,13 +121,6 @@ def _has_rules(path: Path) -> bool:
     """Whether there is a rule file, or a folder of such files."""
     try:
         return any(path.glob("*.dl")) if path.is_dir() else path.suffix == ".dl" and path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
     except (OSError, ValueError):
         return False
 

@@ -32,10 +32,9 @@ class Estimate:
 
 def head(file: str, session: Session, estimate: Estimate) -> str:
     """What is printed before the run."""
-    axes = ", ".join(f"{axis.name}={axis.size}" for axis in session.signature.grid.mesh.axes)
-    devices = session.signature.devices
+    mesh, devices = session.signature.grid.mesh.text, session.signature.devices
     lines = [
-        f"{file} on mesh {axes} ({devices} {'device' if devices == 1 else 'devices'})",
+        f"{file} on mesh {mesh} ({devices} {'device' if devices == 1 else 'devices'})",
         f"memory estimate  {size_text(estimate.whole)}; {estimate.each:,} on each device",
     ]
     if estimate.one:
