@@ -51,12 +51,13 @@ def run_clingo(
     texts = _texts(rules.inputs, facts)
     keys = _key_types({name: len(found) for name, found in texts.items()})
     symbols = set[str]().union(*texts.values())
+    live = rules.live(facts).rules
     if alike is None or not worthwhile(alike):
-        return _run(rules, facts, symbols, outputs, rules.asp(outputs, keys), time_limit)
-    asp = rules.asp(outputs, keys, rules.op_local(alike.own))
+        return _run(rules, facts, symbols, outputs, rules.asp(outputs, keys).only(live), time_limit)
+    asp = rules.asp(outputs, keys, rules.op_local(alike.own)).only(live)
     models = of_models(rules, facts, alike)
     named = set[str]().union(*_texts(rules.inputs, models).values())
-    found, _ = _run(rules, models, named, asp.given, rules.asp(asp.given, keys), time_limit)
+    found, _ = _run(rules, models, named, asp.given, rules.asp(asp.given, keys).only(live), time_limit)
     return _run(rules, facts, symbols, outputs, asp, time_limit, _Given(found, alike))
 
 
@@ -174,10 +175,9 @@ def _check(answer: Answer, rules: Compiled, asp: Asp) -> str:
 
 
 def _divided_by_zero(rules: Compiled, asp: Asp, line: int) -> Finding | None:
-    from kina.datalog.clingo_text import rules_for
     from kina.datalog.divisors import divided_by_zero
 
-    return divided_by_zero(rules_for(rules.rulebook, frozenset(asp.relations))[line])
+    return divided_by_zero(rules.rulebook.rules[asp.lines[line]])
 
 
 def _tables(answer: bytes, arities: Iterable[int]) -> Iterator[list[array[int]]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from kina.datalog.clingo_order import Join, Tie, plan
+from kina.datalog.clingo_unions import without_repeats
 from kina.datalog.compiled import Asp
 from kina.datalog.rules import Relation, Rule, Rulebook, needed
 from kina.datalog.syntax import (
@@ -31,52 +31,15 @@ from kina.datalog.syntax import (
 _OPERATORS = {"%": "\\"}
 
 
-def copies(rulebook: Rulebook, outputs: Collection[str]) -> dict[str, str]:
-    """Relations that repeat another one under a new name, with that other one: each tuple less is time."""
-    rules = Counter(rule.head.relation for rule in rulebook.rules)
-    origins = {
-        rule.head.relation: origin
-        for rule in rulebook.rules
-        if rules[rule.head.relation] == 1
-        and rule.head.relation not in outputs
-        and not rulebook.relations[rule.head.relation].is_input
-        and (origin := _copied(rule)) is not None
-    }
-    return {name: _first(origin, origins) for name, origin in origins.items()}
-
-
-def _copied(rule: Rule) -> str | None:
-    """The relation whose tuples the rule repeats as they are."""
-    match rule.body:
-        case (Atom(relation=relation, arguments=arguments),) if relation != rule.head.relation:
-            names = [term.name for term in arguments if isinstance(term, Variable)]
-            heads = [term.name for term in rule.head.arguments if isinstance(term, Variable)]
-            whole = len(set(names)) == len(arguments) == len(rule.head.arguments)
-            return relation if whole and names == heads else None
-    return None
-
-
-def _first(name: str, origins: Mapping[str, str]) -> str:
-    """Where a chain of copies begins; copies of each other are empty, and any of them will do."""
-    seen = {name}
-    while name in origins and origins[name] not in seen:
-        name = origins[name]
-        seen.add(name)
-    return name
-
-
-def rule_texts(rulebook: Rulebook, relations: Collection[str]) -> Iterator[str]:
-    """Every text constant in the rules that derive the relations."""
-    for rule in rulebook.rules:
-        if rule.head.relation not in relations:
-            continue
-        for term in rule.head.arguments:
-            yield from _texts(term)
-        for premise in rule.body:
-            yield from _premise_texts(premise)
-            for aggregate in aggregates(premise):
-                for inner in aggregate.body:
-                    yield from _premise_texts(inner)
+def _rule_texts(rule: Rule) -> Iterator[str]:
+    """Every text constant in a rule."""
+    for term in rule.head.arguments:
+        yield from _texts(term)
+    for premise in rule.body:
+        yield from _premise_texts(premise)
+        for aggregate in aggregates(premise):
+            for inner in aggregate.body:
+                yield from _premise_texts(inner)
 
 
 def _premise_texts(premise: Premise) -> Iterator[str]:
@@ -90,11 +53,6 @@ def _texts(term: Term) -> Iterator[str]:
             yield node.value
 
 
-def rules_for(rulebook: Rulebook, relations: Collection[str]) -> tuple[Rule, ...]:
-    """The rules that derive the relations, one for each line of the translation."""
-    return tuple(rule for rule in rulebook.rules if rule.head.relation in relations)
-
-
 def translate(
     rulebook: Rulebook, outputs: Collection[str], keys: frozenset[str], given: frozenset[str] = frozenset()
 ) -> Asp:
@@ -103,17 +61,18 @@ def translate(
     The predicates are `r0`, `r1`, ... in the order of the relations. Each has a first argument 0 before the
     columns, for the sake of the join order; `keys` are the types that tell much (`clingo_order`).
     """
-    same = copies(rulebook, {*outputs, *given})
-    relations = needed(rulebook, outputs, given) - same.keys()
+    rulebook = without_repeats(rulebook, {*outputs, *given})
+    relations = needed(rulebook, outputs, given)
     derived = relations - given
-    texts = tuple(sorted(set(rule_texts(rulebook, derived))))
+    rules = [rule for rule in rulebook.rules if rule.head.relation in derived]
+    texts = tuple(sorted({text for rule in rules for text in _rule_texts(rule)}))
     predicates = {name: f"r{index}" for index, name in enumerate(rulebook.relations)}
-    predicates.update({name: predicates[origin] for name, origin in same.items()})
     constants = {text: f"c{index}" for index, text in enumerate(texts)}
     stratum = {name: index for index, group in enumerate(rulebook.strata) for name in group}
     writer = _Writer(predicates, constants, rulebook.relations, stratum, keys)
-    text = "\n".join(writer.rule(rule) for rule in rules_for(rulebook, derived)) + "\n"
-    return Asp(text, texts, tuple(sorted(derived)), tuple(sorted(relations - derived)))
+    text = "\n".join(map(writer.rule, rules)) + "\n"
+    lines = tuple(rule.id for rule in rules)
+    return Asp(text, lines, texts, tuple(sorted(derived)), tuple(sorted(relations - derived)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kina import __version__
 from kina.datalog import cache as kept
+from kina.datalog.live import Facts, Live, RuleParts, kept_parts, live
 
 if TYPE_CHECKING:
     from kina.datalog.added import AddedFile
@@ -39,13 +40,22 @@ class Table(NamedTuple):
 class Asp(NamedTuple):
     """Rules as an answer set program, one a line, in which `c0`, `c1`, ... stand for the `constants`.
 
-    `relations` are those that it derives, and the inputs; `given` are others that it reads.
+    `lines` has the id of the rule that each line writes. `relations` are those that it derives, and the
+    inputs; `given` are others that it reads.
     """
 
     text: str
+    lines: tuple[int, ...]
     constants: tuple[str, ...]
     relations: tuple[str, ...]
     given: tuple[str, ...]
+
+    def only(self, rules: Collection[int]) -> Asp:
+        """The lines of these rules."""
+        chosen = frozenset(rules)
+        texts = self.text.splitlines(keepends=True)
+        kept = [(text, line) for text, line in zip(texts, self.lines, strict=True) if line in chosen]
+        return self._replace(text="".join(text for text, _ in kept), lines=tuple(line for _, line in kept))
 
 
 @dataclass(frozen=True)
@@ -93,6 +103,28 @@ class Compiled:
         if key:
             kept.write(key, made)
         return made
+
+    @cached_property
+    def parts(self) -> tuple[RuleParts, ...]:
+        """The rules by their parts."""
+        key = self._key("parts")
+        found = kept_parts(kept.read(key)) if key else None
+        if found is not None:
+            return found
+        from kina.datalog.souffle_text import write_parts
+
+        made = write_parts(self.rulebook)
+        if key:
+            kept.write(key, made)
+        return made
+
+    def keep_parts(self) -> None:
+        """See to it that the next run finds the parts, while the syntax trees are at hand."""
+        _ = self.parts
+
+    def live(self, facts: Facts) -> Live:
+        """The rules that can fire on the facts."""
+        return live(self.parts, {table.name: facts.get(table.name, ()) for table in self.inputs})
 
     def op_local(self, own: Collection[str]) -> frozenset[str]:
         """The relations that follow from single ops' facts in the input relations `own` (`local`)."""
@@ -192,7 +224,7 @@ def _kept_tables(data: Any) -> dict[str, Table]:
 
 def _kept_asp(data: Any) -> Asp | None:
     match data:
-        case [str(text), list(constants), list(relations), list(given)]:
-            lists = [tuple(map(str, each)) for each in (constants, relations, given)]
-            return Asp(text, *lists)
+        case [str(text), list(lines), list(constants), list(relations), list(given)]:
+            names = [tuple(map(str, each)) for each in (constants, relations, given)]
+            return Asp(text, tuple([line for line in lines if isinstance(line, int)]), *names)
     return None

@@ -8,16 +8,21 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kina.datalog import cache as kept
 from kina.datalog.compiled import Compiled, Rules, Table, compiled
 from kina.datalog.limits import out_of_time
 from kina.datalog.process import run_child
-from kina.diagnostics.finding import ProgramError, SetupError
+from kina.datalog.souffle_program import program
+from kina.diagnostics.finding import Finding, ProgramError, SetupError
+
+if TYPE_CHECKING:
+    from kina.datalog.rules import Rule
 
 #: Names of rules survive compilation from this version on.
 OLDEST = (2, 5)
@@ -87,26 +92,46 @@ def solve_souffle(
     """
     rules = compiled(rules)
     relations = rules.tables
+    accepted = _Accepted.of(rules, install)
     with _work_folder() as folder:
         work = Path(folder)
-        _write_facts(work / "in", rules.inputs, facts)
         (work / "out").mkdir()
-        entry = work / "main.dl"
-        extra = "".join(
-            f".output {name}\n" for name in relations if name in outputs and not relations[name].is_output
-        )
-        text = f"{rules.entry}\n{extra}"
-        entry.write_text(text, encoding="utf-8", newline="\n")
-        for file in rules.added:
-            (work / file.name).write_text(file.alone, encoding="utf-8", newline="\n")
-        accepted = _Accepted.of(rules, text, install)
+        task = _part(work, rules, facts, outputs) if accepted.known else _whole(work, rules, facts, outputs)
         command = [install.path, "--no-preprocessor", "-w", f"--disable-transformers={accepted.needless}"]
-        command += ["-F", str(work / "in"), "-D", str(work / "out")]
-        for place in rules.search:
-            command += ["-I", str(Path(place).resolve())]
-        _run([*command, str(entry)], work, rules, time_limit)
-        accepted.remember()
+        command += ["-F", str(work / "in"), "-D", str(work / "out"), *task.options, str(work / "main.dl")]
+        _run(command, work, lambda stderr: _divided(stderr, rules, task.lines), time_limit)
+        accepted.remember(rules)
         return {name: _read(work / "out", relations[name]) for name in relations if name in outputs}
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What was written into the work folder: options to read it, and which rule each line of `main.dl` is.
+
+    There are no `lines` if it is as the user wrote it.
+    """
+
+    options: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
+
+
+def _whole(work: Path, rules: Compiled, facts: Facts, outputs: Collection[str]) -> _Task:
+    """All rules as they stand in their files, so that Soufflé says where they are wrong."""
+    tables = rules.tables
+    _write_facts(work / "in", rules.inputs, facts)
+    extra = "".join(f".output {name}\n" for name in tables if name in outputs and not tables[name].is_output)
+    (work / "main.dl").write_text(f"{rules.entry}\n{extra}", encoding="utf-8", newline="\n")
+    for file in rules.added:
+        (work / file.name).write_text(file.alone, encoding="utf-8", newline="\n")
+    return _Task(tuple(word for place in rules.search for word in ("-I", str(Path(place).resolve()))))
+
+
+def _part(work: Path, rules: Compiled, facts: Facts, outputs: Collection[str]) -> _Task:
+    """Those rules that can fire: reading them takes as long as it takes to solve a small program."""
+    written = program(rules.parts, rules.live(facts), rules.tables, outputs)
+    _write_facts(work / "in", [rules.tables[name] for name in written.inputs], facts)
+    (work / "main.dl").write_text(written.text, encoding="utf-8", newline="\n")
+    return _Task(lines=written.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +142,10 @@ class _Accepted:
     known: bool
 
     @staticmethod
-    def of(rules: Compiled, text: str, install: SouffleInstall) -> _Accepted:
+    def of(rules: Compiled, install: SouffleInstall) -> _Accepted:
         if not rules.key:
             return _Accepted("", False)
-        parts = (rules.key, text, install.path, install.version)
+        parts = (rules.key, install.path, install.version)
         key = kept.digest([part.encode("utf-8", "surrogateescape") for part in parts])
         return _Accepted(key, kept.read(key) is True)
 
@@ -129,9 +154,10 @@ class _Accepted:
         """The passes that need not run."""
         return ",".join((*_FOREIGN, *_CHECKS) if self.known else _FOREIGN)
 
-    def remember(self) -> None:
+    def remember(self, rules: Compiled) -> None:
         if self.key and not self.known:
             kept.write(self.key, True)
+            rules.keep_parts()
 
 
 def _work_folder() -> tempfile.TemporaryDirectory[str]:
@@ -141,8 +167,16 @@ def _work_folder() -> tempfile.TemporaryDirectory[str]:
         raise SetupError(f"cannot make a temporary folder: {fault.strerror or fault}") from None
 
 
-def _run(command: list[str], folder: Path, rules: Compiled, time_limit: float | None) -> None:
-    """Runs the process to its end; it is killed if the time is over or Kina is interrupted."""
+def _run(
+    command: list[str],
+    folder: Path,
+    divided: Callable[[str], Finding | None],
+    time_limit: float | None,
+) -> None:
+    """Runs the process to its end; it is killed if the time is over or Kina is interrupted.
+
+    `divided` finds a division by zero in what the process says.
+    """
     try:
         done = run_child(command, b"", time_limit, folder, _environment(folder))
     except subprocess.TimeoutExpired:
@@ -150,7 +184,8 @@ def _run(command: list[str], folder: Path, rules: Compiled, time_limit: float | 
     except OSError as fault:
         raise SetupError(f"cannot run `{command[0]}`: {fault.strerror or fault}", GET_SOUFFLE) from None
     stderr = done.stderr.decode("utf-8", "replace")
-    _check_division(stderr, rules)
+    if (finding := divided(stderr)) is not None:
+        raise ProgramError(finding)
     if done.returncode == 0:
         return
     lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("Warning")]
@@ -166,23 +201,27 @@ def _environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
 
 
-def _check_division(stderr: str, rules: Compiled) -> None:
+def _divided(stderr: str, rules: Compiled, lines: Sequence[int]) -> Finding | None:
+    """The finding of the rule that divided by zero, if one did."""
     if "Floating-point arithmetic exception" not in stderr:
-        return
+        return None
     from kina.datalog.divisors import divided_by_zero
 
     place = re.search(r"in file (\S*?) \[(\d+):(\d+)", stderr)
     candidates = [(rule, finding) for rule in rules.rulebook.rules if (finding := divided_by_zero(rule))]
     for rule, finding in candidates:
-        if place is not None and _near(rule.clause.span.file, rule.clause.span.line, place):
-            raise ProgramError(finding)
-    if candidates:
-        raise ProgramError(candidates[0][1])
+        if place is not None and _at(rule, place, lines):
+            return finding
+    return candidates[0][1] if candidates else None
 
 
-def _near(file: str, line: int, place: re.Match[str]) -> bool:
+def _at(rule: Rule, place: re.Match[str], lines: Sequence[int]) -> bool:
     """Soufflé counts a clause from its annotations on, which stand a few lines above the head."""
-    return Path(file).name == Path(place.group(1)).name and int(place.group(2)) in range(line - 6, line + 1)
+    line = int(place.group(2))
+    if lines:
+        return lines[line - 1] == rule.id
+    span = rule.clause.span
+    return Path(span.file).name == Path(place.group(1)).name and line in range(span.line - 6, span.line + 1)
 
 
 def _write_facts(folder: Path, inputs: Iterable[Table], facts: Facts) -> None:

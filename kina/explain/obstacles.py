@@ -225,7 +225,7 @@ def ask_proof(inquiry: Inquiry, fact: Fact) -> tuple[ProofStep, ...]:
 def _flow_step(step: ProofStep) -> ProofStep:
     """A request that arrives is shown, by the words of what is asked; the way it takes is not."""
     relation = step.relation.rpartition(".")[2]
-    if relation == "flow" and step.rule in ("propagation.arrive", "propagation.arrive-after"):
+    if relation == "arrived":
         value, dim, list_ = step.columns
         return replace(step, hidden=False, says=f"dim {dim} of `{value}` is asked to be on `{list_}`")
     return replace(step, hidden=True) if relation == "asked" else step

@@ -52,7 +52,8 @@ def ops_only(entry: str) -> str:
 
 def steps_everywhere(entry: str) -> str:
     """An entry file that derives the steps out of reach of every annotation too: they can be asked about."""
-    return f"{entry}\n{_rule('steps.asked')}\nwithin_reach(value, dim) :- value_dim(value, dim, _).\n"
+    everywhere = "within_reach(value, dim, axis) :- value_dim(value, dim, _), mesh_axis(axis, _, _)."
+    return f"{entry}\n{_rule('steps.asked')}\n{everywhere}\n"
 
 
 def entry_text(priorities: Sequence[int], derived: bool, extra_rules: Iterable[str] = ()) -> str:
