@@ -66,8 +66,9 @@ def plan(
     #: the join that binds each variable
     since: dict[str, int] = dict.fromkeys(bound, -1)
     remaining = list(atoms)
+    own = stratum[rule.head.relation]
     while remaining:
-        atom = _next(remaining, bound, first=not joins)
+        atom = _next(remaining, bound) if joins else _first(atoms, stratum, own)
         remaining.remove(atom)
         recursive = stratum[atom.relation] == stratum[rule.head.relation]
         joins.append(_join(atom, len(joins), since, relations[atom.relation], keys, recursive))
@@ -78,9 +79,12 @@ def plan(
     return tuple(joins)
 
 
-def _next(atoms: Sequence[Atom], bound: frozenset[str], first: bool) -> Atom:
-    if first:
-        return atoms[0]
+def _first(atoms: Sequence[Atom], stratum: Mapping[str, int], own: int) -> Atom:
+    """A recursive one, of which only what is new is looked at in each round, else the first of the text."""
+    return next((atom for atom in atoms if stratum[atom.relation] == own), atoms[0])
+
+
+def _next(atoms: Sequence[Atom], bound: frozenset[str]) -> Atom:
     names = [{variable.name for term in atom.arguments for variable in variables(term)} for atom in atoms]
     for atom, used in zip(atoms, names, strict=True):
         if used <= bound:

@@ -70,7 +70,7 @@ def translate(
     constants = {text: f"c{index}" for index, text in enumerate(texts)}
     stratum = {name: index for index, group in enumerate(rulebook.strata) for name in group}
     writer = _Writer(predicates, constants, rulebook.relations, stratum, keys)
-    text = "\n".join(map(writer.rule, rules)) + "\n"
+    text = "".join(f"{writer.rule(rule)}\n" for rule in rules)
     lines = tuple(rule.id for rule in rules)
     return Asp(text, lines, texts, tuple(sorted(derived)), tuple(sorted(relations - derived)))
 

@@ -24,16 +24,76 @@ _Origins = Mapping[str, tuple[str, ...]]
 def without_repeats(rulebook: Rulebook, kept: Collection[str]) -> Rulebook:
     """Rules that derive the same tuples of the relations `kept`, and of all that do not only repeat others.
 
-    Rules made of one rule have its id.
+    Rules made of one rule have its id; -1 is that of rules which put together what belongs together.
     """
-    origins = _origins(rulebook, kept)
+    split = _split(rulebook)
+    origins = _origins(split, kept)
     rules = (
         each
-        for rule in rulebook.rules
+        for rule in split.rules
         if rule.head.relation not in origins
         for each in _rewritten(rule, origins)
     )
-    return replace(rulebook, rules=tuple(rules))
+    return replace(split, rules=tuple(rules))
+
+
+def _split(rulebook: Rulebook) -> Rulebook:
+    """Recursive relations that begin with the tuples of another one, apart from what they add to those.
+
+    A rule then looks at what was there before once, from what can still come, and not as if it were new.
+    """
+    stratum = {name: place for place, group in enumerate(rulebook.strata) for name in group}
+    starts = _starts(rulebook, stratum)
+    added = {name: f"{name}'" for name in starts}
+    rules: list[Rule] = []
+    for rule in rulebook.rules:
+        name = rule.head.relation
+        here = {
+            each: (start, added[each]) for each, start in starts.items() if stratum[each] == stratum[name]
+        }
+        if name in starts and _repeated(rule) != starts[name]:
+            head = replace(rule.head, relation=added[name])
+            rule = replace(rule, clause=replace(rule.clause, head=head))
+        for each in _rewritten(rule, here):
+            rules.append(each if each is rule else _latest_first(each, stratum, stratum[name]))
+        if name in starts and _repeated(rule) == starts[name]:
+            rules += [replace(each, id=-1) for each in _rewritten(rule, {starts[name]: (added[name],)})]
+    parts = {
+        added[name]: replace(rulebook.relations[name], name=added[name], is_output=False) for name in added
+    }
+    strata = ((*group, *(added[name] for name in group if name in added)) for group in rulebook.strata)
+    return replace(
+        rulebook, relations={**rulebook.relations, **parts}, rules=tuple(rules), strata=tuple(strata)
+    )
+
+
+def _starts(rulebook: Rulebook, stratum: Mapping[str, int]) -> dict[str, str]:
+    """The relations that are derived from themselves and from the tuples of one other, and that other one."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    recursive: set[str] = set()
+    for rule in rulebook.rules:
+        name = rule.head.relation
+        origin = _repeated(rule)
+        if origin is not None and stratum[origin] < stratum[name]:
+            found[name].append(origin)
+        if any(isinstance(each, Atom) and each.relation == name for each in rule.body):
+            recursive.add(name)
+    return {name: each[0] for name, each in found.items() if len(each) == 1 and name in recursive}
+
+
+def _latest_first(rule: Rule, stratum: Mapping[str, int], own: int) -> Rule:
+    """A rule that looks at nothing new begins with what was derived last, of which there is least.
+
+    The premise that stood first goes to its place: the rule is then read from its head backwards.
+    """
+    places = [stratum.get(each.relation, own) if isinstance(each, Atom) else -1 for each in rule.body]
+    latest = max(places)
+    if latest == own:
+        return rule
+    body = list(rule.body)
+    first = places.index(latest)
+    body[0], body[first] = body[first], body[0]
+    return replace(rule, clause=replace(rule.clause, body=tuple(body)))
 
 
 def _origins(rulebook: Rulebook, kept: Collection[str]) -> _Origins:

@@ -40,8 +40,8 @@ class Table(NamedTuple):
 class Asp(NamedTuple):
     """Rules as an answer set program, one a line, in which `c0`, `c1`, ... stand for the `constants`.
 
-    `lines` has the id of the rule that each line writes. `relations` are those that it derives, and the
-    inputs; `given` are others that it reads.
+    `lines` has the id of the rule that each line writes, -1 for none. `relations` are those
+    that it derives, and the inputs; `given` are others that it reads.
     """
 
     text: str
@@ -51,8 +51,8 @@ class Asp(NamedTuple):
     given: tuple[str, ...]
 
     def only(self, rules: Collection[int]) -> Asp:
-        """The lines of these rules."""
-        chosen = frozenset(rules)
+        """The lines of these rules, and those of no rule."""
+        chosen = {*rules, -1}
         texts = self.text.splitlines(keepends=True)
         kept = [(text, line) for text, line in zip(texts, self.lines, strict=True) if line in chosen]
         return self._replace(text="".join(text for text, _ in kept), lines=tuple(line for _, line in kept))
@@ -108,8 +108,8 @@ class Compiled:
     def parts(self) -> tuple[RuleParts, ...]:
         """The rules by their parts."""
         key = self._key("parts")
-        found = kept_parts(kept.read(key)) if key else None
-        if found is not None:
+        found = kept_parts(kept.read(key)) if key else ()
+        if found:
             return found
         from kina.datalog.souffle_text import write_parts
 

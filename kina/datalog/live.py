@@ -110,19 +110,17 @@ def behind(rules: Iterable[RuleParts], outputs: Iterable[str], filled: Collectio
     return frozenset(found)
 
 
-def kept_parts(data: Any) -> tuple[RuleParts, ...] | None:
-    """Rules as they were kept as JSON; None if it is something else that was kept."""
+def kept_parts(data: Any) -> tuple[RuleParts, ...]:
+    """Rules as they were kept as JSON; none if it is something else that was kept."""
     try:
         return tuple(
-            RuleParts(
-                head,
-                text,
-                tuple(
-                    Part(words, relation, positive, tuple(map(tuple, constants)), tuple(counted))
-                    for words, relation, positive, constants, counted in body
-                ),
-            )
-            for head, text, body in data
+            [RuleParts(head, text, tuple([_kept_part(*part) for part in body])) for head, text, body in data]
         )
     except (TypeError, ValueError):
-        return None
+        return ()
+
+
+def _kept_part(text: str, relation: str, positive: bool, constants: Any, counted: Any) -> Part:
+    return Part(
+        text, relation, positive, tuple([(column, term) for column, term in constants]), tuple(counted)
+    )
