@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-#: So many texts are kept; then the oldest go.
-_KEPT = 64
+#: So many texts are kept, and then the oldest go: a rule base is fifty, and there may be several.
+KEPT = 256
 
 
 def digest(parts: Iterable[bytes]) -> str:
@@ -78,5 +78,5 @@ def cache_folder() -> Path | None:
 
 def _prune(folder: Path) -> None:
     files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
-    for file in files[:-_KEPT]:
+    for file in files[:-KEPT]:
         file.unlink(missing_ok=True)

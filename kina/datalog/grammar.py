@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from lark import Lark, Token, Transformer
@@ -222,12 +222,8 @@ def _parser() -> tuple[Callable[[str], Any], _Builder]:
     return lark.parse, builder
 
 
-@lru_cache(maxsize=128)
 def parse(source: Source) -> syntax.RuleFile:
-    """The syntax tree of a rule file; raises ProgramError (K801, K802, K803, K810) at the first fault.
-
-    Trees are kept: a process that adds rules to the rule base, or compares two, reads most files again.
-    """
+    """The syntax tree of a rule file; raises ProgramError (K801, K802, K803, K810) at the first fault."""
     run, builder = _parser()
     builder.source = source
     try:

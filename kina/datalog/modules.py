@@ -10,10 +10,10 @@ from kina.datalog.added import AddedFile
 from kina.datalog.added_check import check_added, check_directives, check_ends
 from kina.datalog.check import check
 from kina.datalog.flatten import flatten
-from kina.datalog.grammar import parse
 from kina.datalog.rules import Rulebook
 from kina.datalog.stratify import stratify
 from kina.datalog.syntax import Include, Once, RuleFile
+from kina.datalog.trees import parse
 from kina.diagnostics.finding import Finding, ProgramError, SetupError, error
 from kina.source import Source, Span
 

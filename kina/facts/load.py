@@ -118,11 +118,14 @@ class _Reader:
         self, rows: Iterable[tuple[Key, str | int, str | int]]
     ) -> dict[Key, dict[int, tuple[str, ...]]]:
         """Of (key, number, list) the longest list of each number of each key: rows hold its prefixes too."""
+        # A hundred thousand rows hold a few dozen lists, so each is read once.
+        lists: dict[str | int, tuple[str, ...]] = {}
         longest: defaultdict[Key, dict[int, tuple[str, ...]]] = defaultdict(dict)
         for key, number, word in rows:
-            known, axes = longest[key], self.axis_list(word)
-            if len(axes) > len(known.get(int(number), ())):
-                known[int(number)] = axes
+            axes = lists.get(word) or lists.setdefault(word, self.axis_list(word))
+            known, place = longest[key], int(number)
+            if len(axes) > len(known.get(place, ())):
+                known[place] = axes
         return longest
 
     def with_unit_axes(self, layouts: tuple[Layout, ...]) -> tuple[Layout, ...]:

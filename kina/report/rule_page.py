@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kina.datalog.grammar import parse
 from kina.datalog.syntax import (
     Atom,
     Clause,
@@ -16,6 +15,7 @@ from kina.datalog.syntax import (
     aggregates,
     metadata_text,
 )
+from kina.datalog.trees import parse
 from kina.facts.entry import entry_text
 from kina.paths import rules_path
 from kina.source import Source

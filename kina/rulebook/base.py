@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from kina.datalog.added import AddedFile
 from kina.datalog.compiled import Compiled, compile_text, compiled
-from kina.datalog.grammar import parse
 from kina.datalog.modules import parse_file, parse_text
 from kina.datalog.rules import Rulebook
 from kina.datalog.syntax import Clause, Component, Declaration, Include, Once, RuleFile, metadata_text
+from kina.datalog.trees import parse
 from kina.diagnostics.finding import Finding, ProgramError
 from kina.facts.entry import entry_text
 from kina.frontend.ops import OPS, OpSpec

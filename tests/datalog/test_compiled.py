@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kina.datalog import cache
+from kina.datalog import cache, trees
 from kina.datalog.compiled import Compiled, compile_text
 from kina.datalog.engine import solve
 from kina.diagnostics.finding import ProgramError
@@ -36,6 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def fresh(folder: Path) -> Compiled:
     compile_text.cache_clear()
+    trees.parse.cache_clear()
     return compile_text(ENTRY, "main.dl", (folder / "rules",))
 
 
@@ -54,7 +55,7 @@ def kept(folder: Path) -> list[Path]:
 
 def test_a_second_run_parses_no_rules(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert solve("clingo", fresh(folder), FACTS).relations == {"large": [("b",)]}
-    assert len(kept(folder)) == 3, "the relations, the rules by their parts, and those for clingo"
+    assert len(kept(folder)) == 5, "two trees, the relations, the rules by their parts, and those for clingo"
     rules = unread(folder, monkeypatch)
     assert rules.outputs == ("large",)
     assert [rule.head.relation for rule in rules.rulebook.rules] == ["large"]
@@ -107,7 +108,7 @@ def test_rules_that_are_wrong_are_wrong_each_time(folder: Path) -> None:
     for _ in range(2):
         with pytest.raises(ProgramError):
             fresh(folder)
-    assert not kept(folder)
+    assert len(kept(folder)) == 2, "the trees of its files, and nothing of what they say"
 
 
 def test_a_folder_that_cannot_be_written_is_no_mistake(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,8 +125,8 @@ def test_the_cache_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_old_data_goes(folder: Path) -> None:
-    for number in range(70):
+    for number in range(cache.KEPT + 6):
         cache.write(f"k{number}", number)
-    assert len(kept(folder)) == 64
-    assert cache.read("k69") == 69
+    assert len(kept(folder)) == cache.KEPT
+    assert cache.read(f"k{cache.KEPT + 5}") == cache.KEPT + 5
     assert [path for path in (folder / "cache").iterdir() if path.suffix != ".json"] == []

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from kina import cli
-from kina.datalog.grammar import parse
 from kina.datalog.lints import lost_rules
 from kina.datalog.modules import parse_text
 from kina.datalog.rules import Rulebook, dependencies
 from kina.datalog.souffle_engine import find_souffle
 from kina.datalog.syntax import Include, Once, RuleFile
+from kina.datalog.trees import parse
 from kina.diagnose.solved import rules_of
 from kina.diagnostics.pages import codes
 from kina.facts.entry import entry_text
