@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import stat
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kina.datalog import cache
 from kina.datalog.clingo_engine import solve_clingo
+from kina.datalog.compiled import compiled
 from kina.datalog.engine import solve
 from kina.datalog.modules import parse_text
 from kina.datalog.rules import Rulebook
@@ -155,6 +158,23 @@ def test_division_by_zero_is_located(solver: str) -> None:
     assert (finding.primary.line, finding.primary.text) == (6, "x")
     good = book(f"{text}q(6 / x) :- p(x), x > 0.\nq(6 % y) :- p(x), y = x - 4, y != 0.\n")
     assert solve(solver, good, {}).relations == {"q": [(0,), (2,)]}
+
+
+@pytest.mark.souffle
+def test_division_by_zero_is_located_in_rules_that_were_accepted_before() -> None:
+    text = (
+        ".decl p(x: number)\n.input p\n.decl q(x: number)\n.output q\n"
+        '@[rule = "x.first"]\nq(y) :- p(x), y = 8 / (x + 1).\n'
+        '@[rule = "x.second"]\nq(y) :- p(x), y = 6 / x.\n'
+    )
+    rules = replace(compiled(book(text)), key=cache.digest([text.encode()]))
+    assert solve("souffle", rules, {"p": [(1,)]}).relations == {"q": [(4,), (6,)]}
+    for number, (name, line) in ((0, ("x.second", 8)), (-1, ("x.first", 6))):
+        with pytest.raises(ProgramError) as caught:
+            solve("souffle", rules, {"p": [(number,)]})
+        finding = caught.value.findings[0]
+        assert finding.primary is not None
+        assert (finding.code, finding.rule, finding.primary.line) == ("K812", name, line)
 
 
 def test_a_missing_clingo_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
