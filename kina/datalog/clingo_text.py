@@ -61,7 +61,7 @@ def translate(
     The predicates are `r0`, `r1`, ... in the order of the relations. Each has a first argument 0 before the
     columns, for the sake of the join order; `keys` are the types that tell much (`clingo_order`).
     """
-    rulebook = without_repeats(rulebook, {*outputs, *given})
+    rulebook = without_repeats(rulebook, outputs, given)
     relations = needed(rulebook, outputs, given)
     derived = relations - given
     rules = [rule for rule in rulebook.rules if rule.head.relation in derived]

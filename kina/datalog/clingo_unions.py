@@ -21,13 +21,14 @@ _MOST = 2
 _Origins = Mapping[str, tuple[str, ...]]
 
 
-def without_repeats(rulebook: Rulebook, kept: Collection[str]) -> Rulebook:
-    """Rules that derive the same tuples of the relations `kept`, and of all that do not only repeat others.
+def without_repeats(rulebook: Rulebook, outputs: Collection[str], given: Collection[str]) -> Rulebook:
+    """Rules that derive the same tuples of the `outputs`, and of all that do not only repeat others.
 
-    Rules made of one rule have its id; -1 is that of rules which put together what belongs together.
+    `given` are relations that are not derived. Rules made of one rule have its id; -1 is that of rules which
+    put together what belongs together.
     """
-    split = _split(rulebook)
-    origins = _origins(split, kept)
+    split = _split(rulebook, given)
+    origins = _origins(split, {*outputs, *given})
     rules = (
         each
         for rule in split.rules
@@ -37,13 +38,13 @@ def without_repeats(rulebook: Rulebook, kept: Collection[str]) -> Rulebook:
     return replace(split, rules=tuple(rules))
 
 
-def _split(rulebook: Rulebook) -> Rulebook:
+def _split(rulebook: Rulebook, given: Collection[str]) -> Rulebook:
     """Recursive relations that begin with the tuples of another one, apart from what they add to those.
 
     A rule then looks at what was there before once, from what can still come, and not as if it were new.
     """
     stratum = {name: place for place, group in enumerate(rulebook.strata) for name in group}
-    starts = _starts(rulebook, stratum)
+    starts = {name: start for name, start in _starts(rulebook, stratum).items() if name not in given}
     added = {name: f"{name}'" for name in starts}
     rules: list[Rule] = []
     for rule in rulebook.rules:
