@@ -42,6 +42,12 @@ def test_every_class_has_wrong_rules() -> None:
     assert {each.by for each in mutants()} <= {*WAYS}
 
 
+@pytest.mark.parametrize("mutant", mutants(), ids=lambda mutant: mutant.name)
+def test_a_wrong_rule_is_an_edit_of_a_right_one(mutant: Mutant, tmp_path: Path) -> None:
+    """All of them, also those that are looked for in the deep run only."""
+    assert mutant.base(tmp_path).files
+
+
 def test_an_edit_that_misses_is_no_test() -> None:
     with pytest.raises(ValueError, match="0 times"):
         edited("one two", "three", "four")
