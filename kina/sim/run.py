@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,9 @@ from kina.sim.trace import Event
 
 #: A mesh of this many devices at most.
 DEVICE_LIMIT = 64
+
+#: Seconds in which a thread that was told to start does, on a machine however busy.
+_STARTS_WITHIN = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +87,29 @@ def run(
 
 
 def _join(threads: Sequence[threading.Thread], mesh: Rendezvous) -> None:
-    """Start all threads and wait for them; stop them all if the waiting is interrupted."""
-    started = []
+    """Start all threads and wait for them; stop them all if the waiting, or the starting, is interrupted."""
     try:
         for thread in threads:
             thread.start()
-            started.append(thread)
         for thread in threads:
             thread.join()
     except BaseException:
         mesh.stop()
-        for thread in started:
-            thread.join()
+        for thread in threads:
+            _await_end(thread)
         raise
+
+
+def _await_end(thread: threading.Thread) -> None:
+    """Wait for a thread that may be starting, or may never have been started.
+
+    One whose start was interrupted runs, but cannot be joined before it says so.
+    """
+    deadline = time.monotonic() + _STARTS_WITHIN
+    while not thread.is_alive() and thread in threading.enumerate() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    if thread.is_alive():
+        thread.join()
 
 
 def _thread(device: Device, inputs: list[Array], outcome: _Outcome) -> None:

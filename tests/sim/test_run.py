@@ -175,6 +175,30 @@ def test_an_interrupt_stops_all_threads() -> None:
     assert time.monotonic() - started < 15
 
 
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_interrupt_while_threads_start_stops_all(
+    monkeypatch: pytest.MonkeyPatch, place: int, begun: bool
+) -> None:
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        if thread.name != f"kina-device-{place}":
+            start(thread)
+            return
+        if begun:
+            # As if the interrupt came before the thread said that it runs.
+            with monkeypatch.context() as patch:
+                patch.setattr(threading.Event, "wait", lambda *_: True)
+                start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(module(all_reduce("%y", "%x", 1, ALL)), inputs(), RunOptions(faults=Faults(delay=lambda *_: 5.0)))
+    assert no_threads_left()
+
+
 def test_inputs_must_fit() -> None:
     found = module(all_reduce("%y", "%x", 1, ALL))
     for wrong in (inputs(3), [[row[0], row[0]] for row in inputs()], [[row[0][:2]] for row in inputs()],
