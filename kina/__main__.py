@@ -15,6 +15,11 @@ def main() -> NoReturn:
 
     Nothing is left to be done by then, and to take a large program apart takes a tenth of a second.
     """
+    os._exit(command())
+
+
+def command() -> int:
+    """Run the command line; its exit code, when all that it says is written."""
     _open_streams()
     # without a handler a terminated process leaves its children and its temporary files behind
     signal.signal(signal.SIGTERM, _interrupt)
@@ -28,7 +33,7 @@ def main() -> NoReturn:
         sys.stderr.write("kina: interrupted\n")
         code = 130
     _flush_quietly()
-    os._exit(code)
+    return code
 
 
 def _open_streams() -> None:

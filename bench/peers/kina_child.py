@@ -6,6 +6,7 @@ without what Kina does before and after; processor time is that of the engine's 
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import time
@@ -43,19 +44,18 @@ def _processor() -> float:
 
 
 def main() -> None:
-    """Run `kina`, and say what its engine took."""
-    from kina.__main__ import main as kina
+    """Run `kina`, say what its engine took, and end as `kina` does."""
+    from kina.__main__ import command
 
     spent = [0.0, 0.0]
     # only the engine that is used is imported, as in `kina`
     engine, function = ENGINES[sys.argv[sys.argv.index("--solver") + 1]]
     module = import_module(engine)
     setattr(module, function, timed(getattr(module, function), spent))
-    try:
-        kina()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.write(f"engine {spent[0]} {spent[1]}\n")
+    code = command()
+    sys.stderr.write(f"engine {spent[0]} {spent[1]}\n")
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
