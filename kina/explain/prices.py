@@ -44,7 +44,8 @@ def _priced(
         ranked = factor in ranks and len(set(ranks.values())) > 1
         since = f", had since priority {ranks[factor]}" if ranked else ""
         if factor == _NONE:
-            barred = "; not considered: it would repeat the work on every device" if keeps else ""
+            # An axis that gave way to another one along its factor is left unused although that is no choice.
+            barred = "; not considered: it would repeat the work on every device" if keeps and used else ""
             taken = " (taken)" if not used else ""
             yield f"  leave it unused: {moved}{barred}{taken}"
         else:

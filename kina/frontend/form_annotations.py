@@ -236,7 +236,7 @@ def _indivisible(
     name: str, size: int, parts: int, annotation: Annotation, place: SizePlace | None
 ) -> Finding:
     over = size % parts
-    rows = "1 row is" if over == 1 else f"{over} rows are"
+    are = "is" if over == 1 else "are"
     by = annotation.axes[0] if len(annotation.axes) == 1 else f"({','.join(annotation.axes)})"
     below, above = size - over, size - over + parts
     message = f"dim {annotation.dim} of `{name}` has size {size}, which `{by}` = {parts} does not divide"
@@ -247,7 +247,7 @@ def _indivisible(
         "K402",
         message,
         annotation.span,
-        f"{rows} left over",
+        f"{over} of {size} {are} left over",
         labels=(Label(place.span, "" if beside else "its size"),) if place else (),
         helps=(Help(fits, proposed=edits),),
     )

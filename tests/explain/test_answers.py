@@ -177,6 +177,17 @@ def test_a_collective_names_its_op_its_price_and_its_rule() -> None:
     assert any("3 uses share it" in note for note in answer.notes)
 
 
+def test_what_was_taken_is_not_said_to_be_no_choice() -> None:
+    text = """(mesh (dp 2) (tp 4))
+    (defn f ((x (tensor f32 [16 64]) @sharded(axis=1, mesh=dp))
+             (w (tensor f32 [64 32]) @sharded(axis=0, mesh=tp)))
+      (matmul x w))"""
+    _, (answer,) = why_collective(build(Source("t.kina", text), Options()), "auto", 1, quiet)
+    (unused,) = (line for line in answer.lines if "leave it unused" in line)
+    assert unused.endswith("(taken)")
+    assert "not considered" not in unused
+
+
 def test_a_reduction_names_where_its_parts_are_made() -> None:
     _, (answer,) = why_collective(example("megatron.kina"), "auto", 1, quiet)
     assert "would save neither bytes nor collectives" in answer.notes[0]

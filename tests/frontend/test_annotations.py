@@ -98,13 +98,13 @@ def test_the_size_that_does_not_fit() -> None:
     (finding,) = faults("(mesh (data 8)) (defn f ((E (tensor f32 [17 16]) @sharded(axis=0, mesh=data))) E)")
     assert finding.code == "K402"
     assert finding.message == "dim 0 of `E` has size 17, which `data` = 8 does not divide"
-    assert finding.at == "1 row is left over"
+    assert finding.at == "1 of 17 is left over"
     assert [label.span.text for label in finding.labels] == ["17"]
     assert [help_.message for help_ in finding.helps] == ["sizes that fit: 16, 24"]
     assert [edit.replacement for edit in finding.helps[0].proposed] == ["24"]
     (finding,) = faults(MESH + "(defn f ((E (tensor f32 [3]) @sharded(axis=0, mesh=(data,model)))) E)")
     assert finding.message == "dim 0 of `E` has size 3, which `(data,model)` = 8 does not divide"
-    assert (finding.at, finding.helps[0].message) == ("3 rows are left over", "sizes that fit: 8")
+    assert (finding.at, finding.helps[0].message) == ("3 of 3 are left over", "sizes that fit: 8")
 
 
 @pytest.mark.parametrize(
