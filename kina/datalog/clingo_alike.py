@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kina.datalog.compiled import Compiled, Table
-
-Fact = tuple[str | int, ...]
-Facts = Mapping[str, Sequence[Fact]]
+from kina.datalog.fact import Fact, Facts
 
 #: The types of the columns that name a part of the program.
 OP, PORT, VALUE = "Op", "Port", "Value"

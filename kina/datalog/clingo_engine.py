@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from kina.datalog.clingo_alike import Alike, Written, of_models, words, worthwhile, write_out
 from kina.datalog.clingo_process import Answer, ask
 from kina.datalog.compiled import Asp, Compiled, Rules, Table, compiled
+from kina.datalog.fact import Fact, Facts
 from kina.diagnostics.finding import Finding, ProgramError, SetupError
-
-Fact = tuple[str | int, ...]
-Facts = Mapping[str, Sequence[Fact]]
 
 #: A type is a key if it has at least this share of the symbols of the type that has most.
 _KEY_SHARE = 1 / 16

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 
-from kina.datalog.rules import Rule, Rulebook
-from kina.datalog.syntax import Atom, Negation, Premise, Variable, aggregates
+from kina.datalog.rules import Rule, Rulebook, aggregated
+from kina.datalog.syntax import Atom, Negation, Premise, Variable
 
 #: A relation that repeats more than this many is derived: each is a rule more wherever it is asked for.
 _MOST = 2
@@ -52,13 +52,17 @@ def _split(rulebook: Rulebook, given: Collection[str]) -> Rulebook:
         here = {
             each: (start, added[each]) for each, start in starts.items() if stratum[each] == stratum[name]
         }
-        if name in starts and _repeated(rule) != starts[name]:
+        if name in starts and _repeated(rule) == starts[name]:
+            rules += [
+                rule,
+                *(replace(each, id=-1) for each in _rewritten(rule, {starts[name]: (added[name],)})),
+            ]
+            continue
+        if name in starts:
             head = replace(rule.head, relation=added[name])
             rule = replace(rule, clause=replace(rule.clause, head=head))
         for each in _rewritten(rule, here):
             rules.append(each if each is rule else _latest_first(each, stratum, stratum[name]))
-        if name in starts and _repeated(rule) == starts[name]:
-            rules += [replace(each, id=-1) for each in _rewritten(rule, {starts[name]: (added[name],)})]
     parts = {
         added[name]: replace(rulebook.relations[name], name=added[name], is_output=False) for name in added
     }
@@ -102,7 +106,8 @@ def _origins(rulebook: Rulebook, kept: Collection[str]) -> _Origins:
     repeated: defaultdict[str, list[str | None]] = defaultdict(list)
     for rule in rulebook.rules:
         repeated[rule.head.relation].append(_repeated(rule))
-    fixed = {*kept, *_aggregated(rulebook)}
+    counted = (name for rule in rulebook.rules for premise in rule.body for name in aggregated(premise))
+    fixed = {*kept, *counted}
     open_ = {
         name
         for name, origins in repeated.items()
@@ -127,17 +132,6 @@ def _repeated(rule: Rule) -> str | None:
             whole = len(set(names)) == len(arguments) == len(rule.head.arguments)
             return relation if whole and names == heads else None
     return None
-
-
-def _aggregated(rulebook: Rulebook) -> Iterator[str]:
-    """The relations that aggregates read: their tuples are counted together."""
-    for rule in rulebook.rules:
-        for premise in rule.body:
-            for aggregate in aggregates(premise):
-                for inner in aggregate.body:
-                    match inner:
-                        case Atom(relation=name) | Negation(atom=Atom(relation=name)):
-                            yield name
 
 
 def _rewritten(rule: Rule, origins: _Origins) -> Iterator[Rule]:

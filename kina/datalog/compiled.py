@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kina import __version__
 from kina.datalog import cache as kept
-from kina.datalog.live import Facts, Live, RuleParts, kept_parts, live
+from kina.datalog.fact import Facts
+from kina.datalog.live import Live, RuleParts, kept_parts, live
 
 if TYPE_CHECKING:
     from kina.datalog.added import AddedFile

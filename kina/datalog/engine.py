@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from kina.datalog import limits
 from kina.datalog.clingo_alike import Alike
 from kina.datalog.compiled import Rules, compiled
+from kina.datalog.fact import Fact, Facts
 from kina.datalog.souffle_engine import GET_SOUFFLE, SouffleInstall, find_souffle, solve_souffle
 from kina.diagnostics.finding import SetupError
-
-Fact = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Solution:
 def solve(
     solver: str,
     rules: Rules,
-    facts: Mapping[str, Sequence[Fact]],
+    facts: Facts,
     outputs: Collection[str] | None = None,
     time_limit: float | None = None,
     alike: Callable[[], Alike] | None = None,

@@ -7,12 +7,12 @@ read and compile them is most of what a small program costs.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-Fact = tuple[str | int, ...]
-Facts = Mapping[str, Sequence[Fact]]
+from kina.datalog.fact import Facts
+from kina.reach import reached
 
 
 class Part(NamedTuple):
@@ -101,13 +101,7 @@ def behind(rules: Iterable[RuleParts], outputs: Iterable[str], filled: Collectio
             below[rule.head].update(part.counted)
             if part.relation and (part.positive or part.relation in filled):
                 below[rule.head].add(part.relation)
-    found = set(outputs)
-    queue = list(found)
-    while queue:
-        new = below.get(queue.pop(), set()) - found
-        found |= new
-        queue += new
-    return frozenset(found)
+    return frozenset(reached(outputs, below))
 
 
 def kept_parts(data: Any) -> tuple[RuleParts, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from kina.datalog.added import AddedFile
-from kina.datalog.syntax import Aggregate, Atom, Clause, Negation, Premise, aggregates
+from kina.datalog.syntax import Atom, Clause, Negation, Premise, aggregates
+from kina.reach import reached
 from kina.source import Source, Span
 
 
@@ -109,19 +110,17 @@ def dependencies(clause: Clause) -> tuple[tuple[str, bool], ...]:
             case Negation(atom=Atom(relation=name)):
                 found.append((name, True))
             case _:
-                found.extend((name, True) for aggregate in aggregates(premise) for name in _inside(aggregate))
+                found.extend((name, True) for name in aggregated(premise))
     return tuple(found)
 
 
-def _inside(aggregate: Aggregate) -> tuple[str, ...]:
-    names: list[str] = []
-    for premise in aggregate.body:
-        match premise:
-            case Atom(relation=name) | Negation(atom=Atom(relation=name)):
-                names.append(name)
-            case _:
-                pass
-    return tuple(names)
+def aggregated(premise: Premise) -> Iterator[str]:
+    """The relations that the aggregates of a premise read."""
+    for aggregate in aggregates(premise):
+        for inner in aggregate.body:
+            match inner:
+                case Atom(relation=name) | Negation(atom=Atom(relation=name)):
+                    yield name
 
 
 def needed(
@@ -133,11 +132,4 @@ def needed(
         if rule.head.relation in given:
             continue
         below.setdefault(rule.head.relation, set()).update(name for name, _ in dependencies(rule.clause))
-    found = set(outputs)
-    queue = list(outputs)
-    while queue:
-        for name in below.get(queue.pop(), ()):
-            if name not in found:
-                found.add(name)
-                queue.append(name)
-    return frozenset(found)
+    return frozenset(reached(outputs, below))

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from kina.datalog import cache as kept
 from kina.datalog.compiled import Compiled, Rules, Table, compiled
+from kina.datalog.fact import Fact, Facts
 from kina.datalog.limits import out_of_time
 from kina.datalog.process import run_child
 from kina.datalog.souffle_program import program
@@ -37,9 +38,6 @@ _FOREIGN = ("ResolveAnonymousRecordAliases", "SubsumptionQualifierTransformer")
 
 #: Passes that only object: a Soufflé that accepted the same rules before need not run them again.
 _CHECKS = ("SemanticChecker", "GroundedTermsChecker", "ExecutionPlanChecker")
-
-Fact = tuple[str | int, ...]
-Facts = Mapping[str, Sequence[Fact]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from kina.datalog.live import Part, RuleParts
-from kina.datalog.rules import Rulebook
+from kina.datalog.rules import Rulebook, aggregated
 from kina.datalog.souffle_program import souffle_name
 from kina.datalog.syntax import (
     Aggregate,
@@ -19,7 +17,6 @@ from kina.datalog.syntax import (
     Text,
     Variable,
     Wildcard,
-    aggregates,
 )
 
 
@@ -42,16 +39,7 @@ def _part(premise: Premise) -> Part:
         case Negation(atom=atom):
             return Part(text, atom.relation)
         case Comparison():
-            return Part(text, counted=tuple(dict.fromkeys(_counted(premise))))
-
-
-def _counted(premise: Premise) -> Iterator[str]:
-    """The relations that the aggregates of a premise read."""
-    for aggregate in aggregates(premise):
-        for inner in aggregate.body:
-            match inner:
-                case Atom(relation=name) | Negation(atom=Atom(relation=name)):
-                    yield name
+            return Part(text, counted=tuple(dict.fromkeys(aggregated(premise))))
 
 
 def _premise(premise: Premise) -> str:

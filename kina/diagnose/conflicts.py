@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kina.diagnose.case import Case, Fact, axis_words, command, plural, subproof
 from kina.diagnostics.finding import Finding, Help, Label
 from kina.frontend.ir import Annotation, Value
+from kina.reach import reached
 from kina.source import Span
 
 #: The number of a repeated layer in the name of a value.
@@ -197,13 +198,8 @@ def _dependent(case: Case, group: Sequence[Conflict]) -> list[Value]:
         touched = contested.intersection((*op.operands, *op.results))
         for value in touched:
             near.setdefault(value, set()).update(touched)
-    reached = {conflict.value.id for conflict in group}
-    queue = list(reached)
-    while queue:
-        fresh = near.get(queue.pop(), set()) - reached
-        reached |= fresh
-        queue += fresh
+    together = reached((conflict.value.id for conflict in group), near)
     values = case.program.values
     taken = {values[root].span for root in roots}
-    places = {values[each].span: values[each] for each in sorted(reached) if values[each].span not in taken}
+    places = {values[each].span: values[each] for each in sorted(together) if values[each].span not in taken}
     return sorted(places.values(), key=lambda value: value.id)

@@ -17,6 +17,7 @@ from kina.facts.axes import axes_word
 from kina.facts.names import encode
 from kina.frontend.ir import Annotation
 from kina.plan.decisions import Decisions
+from kina.reach import reached
 from kina.source import Source, Span
 
 #: Decides a changed source.
@@ -94,7 +95,7 @@ def _redundant(case: Case, groups: Mapping[Span, list[Annotation]], ways: list[W
         rank = groups[span][0].priority
         others = [other for other in left if other != span and ranks[other] <= rank]
         rest = [node for other in others for node in left[other]]
-        if set(seeds[span]) <= _reached(rest, leads):
+        if set(seeds[span]) <= reached(rest, leads):
             del left[span]
             found.append(span)
     return found[::-1]
@@ -132,16 +133,6 @@ def _follows(way: Way, source: str, target: str) -> bool:
             return source.endswith(f",{target}")
         case _:
             return target.endswith(f",{source}")
-
-
-def _reached(start: Iterable[_Node], leads: Mapping[_Node, list[_Node]]) -> set[_Node]:
-    found = set(start)
-    queue = list(found)
-    while queue:
-        fresh = [node for node in leads.get(queue.pop(), ()) if node not in found]
-        found.update(fresh)
-        queue += fresh
-    return found
 
 
 def _same_without(case: Case, decisions: Decisions, spans: list[Span], redecide: Redecide) -> bool:

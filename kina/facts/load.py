@@ -91,7 +91,7 @@ class _Reader:
         self.ops = {names[op.results[0]]: op.id for op in program.ops}
         self.axes = {encode(axis.name): axis.name for axis in program.mesh.axes}
         self.sizes = {axis.name: axis.size for axis in program.mesh.axes}
-        self._lists: dict[str, tuple[str, ...]] = {}
+        self._lists: dict[str | int, tuple[str, ...]] = {}
         self.ports: dict[str, _Place] = {}
         for op in program.ops:
             name = names[op.results[0]]
@@ -104,9 +104,8 @@ class _Reader:
 
     def axis_list(self, word: str | int) -> tuple[str, ...]:
         """The axes of a list as it stands in facts."""
-        word = str(word)
         if word not in self._lists:
-            self._lists[word] = tuple(self.axes[axis] for axis in word.split(","))
+            self._lists[word] = tuple(self.axes[axis] for axis in str(word).split(","))
         return self._lists[word]
 
     def layouts(self, rows: Iterable[tuple[str | int, ...]]) -> tuple[Layout, ...]:
@@ -118,11 +117,10 @@ class _Reader:
         self, rows: Iterable[tuple[Key, str | int, str | int]]
     ) -> dict[Key, dict[int, tuple[str, ...]]]:
         """Of (key, number, list) the longest list of each number of each key: rows hold its prefixes too."""
-        # A hundred thousand rows hold a few dozen lists, so each is read once.
-        lists: dict[str | int, tuple[str, ...]] = {}
         longest: defaultdict[Key, dict[int, tuple[str, ...]]] = defaultdict(dict)
         for key, number, word in rows:
-            axes = lists.get(word) or lists.setdefault(word, self.axis_list(word))
+            # A hundred thousand rows hold a few dozen lists: mostly nothing is called.
+            axes = self._lists.get(word) or self.axis_list(word)
             known, place = longest[key], int(number)
             if len(axes) > len(known.get(place, ())):
                 known[place] = axes
