@@ -22,7 +22,7 @@ from kina.diagnostics.finding import ProgramError
 from kina.frontend.autodiff.origin import spread
 from kina.frontend.autodiff.reverse import differentiate
 from kina.frontend.builder import Builder
-from kina.frontend.constants import drop_unused, separate_constants
+from kina.frontend.constants import separate_constants
 from kina.frontend.ir import Annotation, Attribute, Mesh, Program
 from kina.frontend.names import Names
 from kina.frontend.ops import OPS
@@ -84,7 +84,7 @@ def _finished(program: Program, asked: Asked) -> Program:
         Annotation(value, "sharded", PLACE, dim=dim, axes=axes)
         for (value, dim), axes in sorted(asked.items())
     )
-    return separate_constants(drop_unused(replace(program, annotations=notes)))
+    return separate_constants(replace(program, annotations=notes))
 
 
 def _differentiated(instance: Instance, inner: bool) -> tuple[Program, Program] | None:

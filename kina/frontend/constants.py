@@ -6,7 +6,7 @@ from one of its uses to another (design: a constant takes layouts and never pass
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kina.frontend.ir import Op, Program, Value
@@ -18,43 +18,48 @@ _COPIES_ALLOWED = 20_000
 
 def drop_unused(program: Program) -> Program:
     """The program without ops whose results nobody uses, unless an annotation stands on one."""
-    needed = {*program.results, *[annotation.value for annotation in program.annotations]}
-    kept: list[Op] = []
-    for op in reversed(program.ops):
-        if any(result in needed for result in op.results):
-            needed.update(op.operands)
-            kept.append(op)
-    if len(kept) == len(program.ops):
-        return _renumber(program, program.values, program.ops, ())
-    return _renumber(program, program.values, tuple(reversed(kept)), ())
+    return _renumber(program, program.values, _used(program), ())
 
 
 def separate_constants(program: Program) -> Program:
-    """The program with each cone of constants copied for each op that uses it from outside.
+    """The same, with each cone of constants copied for each op that uses it from outside.
 
     A cone is the ops that a constant value depends on; inside one copy, sharing is kept. If copies
     would make the program too large, the rest of the cones stay shared.
     """
-    constant_ops, constants = _constant_ops(program)
-    if not constant_ops:
-        return program
-    copier = _Copier(program, constant_ops)
+    used = _used(program)
+    cones, constants = _constant_ops(program, used)
+    if not cones:
+        return _renumber(program, program.values, used, ())
+    copier = _Copier(program, used, cones)
     copier.keep(program.results)
-    for op in program.ops:
-        if op.id not in constant_ops:
+    for op in used:
+        if op.id not in cones:
             copier.outside(op)
     copies = [value.id for value in copier.values[len(program.values) :]]
-    return _renumber(program, tuple(copier.values), tuple(copier.ops), (*constants, *copies))
+    return _renumber(program, copier.values, copier.ops, (*constants, *copies))
 
 
-def _constant_ops(program: Program) -> tuple[set[int], set[int]]:
-    """Ops, and values, that depend on no parameter and carry no annotation."""
+def _used(program: Program) -> Sequence[Op]:
+    """The ops that a result or an annotated value depends on."""
+    needed = {*program.results, *[annotation.value for annotation in program.annotations]}
+    kept: list[Op] = []
+    for op in reversed(program.ops):
+        if not needed.isdisjoint(op.results):
+            needed.update(op.operands)
+            kept.append(op)
+    kept.reverse()
+    return kept
+
+
+def _constant_ops(program: Program, used: Iterable[Op]) -> tuple[dict[int, Op], set[int]]:
+    """The `used` ops, by id, and values that depend on no parameter and carry no annotation."""
     annotated = {annotation.value for annotation in program.annotations}
-    ops: set[int] = set()
+    ops: dict[int, Op] = {}
     values: set[int] = set()
-    for op in program.ops:
-        if all(operand in values for operand in op.operands) and not annotated.intersection(op.results):
-            ops.add(op.id)
+    for op in used:
+        if values.issuperset(op.operands) and annotated.isdisjoint(op.results):
+            ops[op.id] = op
             values.update(op.results)
     return ops, values
 
@@ -64,7 +69,8 @@ class _Copier:
     """Lays out ops anew: each op outside the cones, after a copy of the cone that it uses."""
 
     program: Program
-    constant_ops: set[int]
+    used: Sequence[Op]
+    cones: Mapping[int, Op]
     values: list[Value] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     names: Names = field(default_factory=Names)
@@ -73,12 +79,12 @@ class _Copier:
     allowed: int = 0
 
     def __post_init__(self) -> None:
-        program = self.program
-        self.values.extend(program.values)
-        self.names.taken.update([value.name for value in program.values])
-        self.allowed = max(_COPIES_ALLOWED, 2 * len(program.ops))
-        for op_id in self.constant_ops:
-            op = program.ops[op_id]
+        values = self.program.values
+        self.values.extend(values)
+        self.names.taken.update([values[value].name for value in self.program.parameters])
+        self.names.taken.update([values[result].name for op in self.used for result in op.results])
+        self.allowed = max(_COPIES_ALLOWED, 2 * len(self.used))
+        for op in self.cones.values():
             self.producer.update(dict.fromkeys(op.results, op))
 
     def outside(self, op: Op) -> None:
@@ -126,6 +132,9 @@ class _Copier:
         """Places a cone, ops placed before as copies with new results; old value -> new value."""
         renamed: dict[int, int] = {}
         for op in cone:
+            if op.id not in self.placed and not renamed:
+                self._place((op,))
+                continue
             operands = _substituted(op.operands, renamed)
             results = op.results
             if op.id in self.placed:

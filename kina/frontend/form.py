@@ -10,7 +10,7 @@ from kina.frontend.ast import Function, MeshForm, Module
 from kina.frontend.autodiff.origin import spread
 from kina.frontend.body import Declarations
 from kina.frontend.builder import Arg, Builder
-from kina.frontend.constants import drop_unused, separate_constants
+from kina.frontend.constants import separate_constants
 from kina.frontend.form_annotations import Annotations
 from kina.frontend.form_check import check_uncalled
 from kina.frontend.form_expr import annotate, body, literal, whole
@@ -68,7 +68,7 @@ def form_recorded(
     former.frame = Frame({}, entry_scope(function.function.name.name), former.user)
     former.annotations.mesh = _mesh(former, files, function.function, mesh)
     former.recorded = recorded
-    program = separate_constants(drop_unused(_program(former, function)))
+    program = separate_constants(_program(former, function))
     places = [
         RecordedPlace(place.span, former.builder.values[place.value].name, place.extends)
         for place in former.places
