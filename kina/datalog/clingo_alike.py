@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kina.datalog.compiled import Compiled, Table
 from kina.datalog.fact import Fact, Facts
@@ -62,8 +63,18 @@ class Written:
     data: bytes
 
 
-def write_out(table: Table, rows: Sequence[Fact], alike: Alike, numbers: Mapping[str, int]) -> Written:
-    """The tuples of the first op of each group, for every op of the group; names as `numbers` has them."""
+def numbered(alike: Alike, numbers: Mapping[str, int]) -> list[Any]:
+    """For each group an array of the numbers of its names, of the shape [ops, names of an op]."""
+    import numpy as np
+
+    number = numbers.__getitem__
+    return [np.array([list(map(number, each)) for each in group], dtype="<i4") for group in alike.groups]
+
+
+def write_out(
+    table: Table, rows: Sequence[Fact], alike: Alike, names: Sequence[Any], numbers: Mapping[str, int]
+) -> Written:
+    """The tuples of the first op of each group, for every op of the group, whose `names` are `numbered`."""
     import numpy as np
 
     place = [column.type for column in table.columns].index(OP)
@@ -72,17 +83,16 @@ def write_out(table: Table, rows: Sequence[Fact], alike: Alike, numbers: Mapping
         by_model[str(row[place])].append(row)
     parts: list[bytes] = []
     atoms = 0
-    for group in alike.groups:
+    for group, own in zip(alike.groups, names, strict=True):
         found = by_model.get(group[0][0])
         if not found:
             continue
         slots = {name: slot for slot, name in reversed(tuple(enumerate(group[0])))}
-        names = np.array([[numbers[name] for name in each] for each in group], dtype="<i4")
         atoms_here = np.zeros((len(group), len(found), len(table.columns) + 1), dtype="<i4")
         for index, row in enumerate(found):
             for at, (column, term) in enumerate(zip(table.columns, row, strict=True), 1):
                 if column.type in (OP, PORT, VALUE):
-                    atoms_here[:, index, at] = names[:, slots[str(term)]]
+                    atoms_here[:, index, at] = own[:, slots[str(term)]]
                 else:
                     atoms_here[:, index, at] = numbers[str(term)] if column.base == "symbol" else term
         atoms += len(group) * len(found)

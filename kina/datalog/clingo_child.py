@@ -1,8 +1,8 @@
 """Grounds one program with clingo, as a script in a process of its own; it imports nothing of Kina.
 
-Standard input: one line of JSON, the rules, then 4 bytes for each argument of the facts, little-endian. The
-JSON has `wanted`, `[[predicate, arity], ...]`; `rules`, the bytes of their text; `constants`, the numbers
-that `c0`, `c1`, ... stand for; and `facts`, `[[predicate, arity, atoms], ...]`.
+Standard input: one line of JSON, then the rules. The JSON has `wanted`, `[[predicate, arity], ...]`; `rules`,
+the bytes of their text; and `constants`, the numbers that `c0`, `c1`, ... stand for. Then for each relation
+of the facts a line `[predicate, arity, atoms]` and 4 bytes for each argument, little-endian; at last `null`.
 
 Standard output: for each wanted predicate the number of its atoms in 8 bytes, little-endian, then 4 bytes for
 each argument, atom by atom. Standard error: a line `version TEXT` or `missing`, a line `undefined LINE` for
@@ -44,7 +44,10 @@ def main() -> int:
         control.add("base", [], "#show.")
         for index, number in enumerate(question["constants"]):
             control.add("base", [], f"#const c{index}={number}.")
-        for predicate, arity, atoms in question["facts"]:
+        for line in iter(sys.stdin.buffer.readline, b"null\n"):
+            if not line:
+                return 0  # whoever asked is gone
+            predicate, arity, atoms = json.loads(line)
             numbers = array("i", sys.stdin.buffer.read(4 * arity * atoms))
             give(control, predicate, arity, little(numbers))
         control.ground([("base", [])])

@@ -12,9 +12,10 @@ import sys
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
-from kina.datalog.clingo_alike import Alike, Written, of_models, words, worthwhile, write_out
-from kina.datalog.clingo_process import Answer, ask
+from kina.datalog.clingo_alike import Alike, Written, numbered, of_models, words, worthwhile, write_out
+from kina.datalog.clingo_process import Answer, ask, waiting
 from kina.datalog.compiled import Asp, Compiled, Rules, Table, compiled
 from kina.datalog.fact import Fact, Facts
 from kina.diagnostics.finding import Finding, ProgramError, SetupError
@@ -55,8 +56,9 @@ def run_clingo(
     asp = rules.asp(outputs, keys, rules.op_local(alike.own)).only(live)
     models = of_models(rules, facts, alike)
     named = set[str]().union(*_texts(rules.inputs, models).values())
-    found, _ = _run(rules, models, named, asp.given, rules.asp(asp.given, keys).only(live), time_limit)
-    return _run(rules, facts, symbols, outputs, asp, time_limit, _Given(found, alike))
+    with waiting():
+        found, _ = _run(rules, models, named, asp.given, rules.asp(asp.given, keys).only(live), time_limit)
+        return _run(rules, facts, symbols, outputs, asp, time_limit, _Given(found, alike))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def _texts(inputs: Iterable[Table], facts: Facts) -> dict[str, set[str]]:
         rows = facts.get(table.name, ())
         for place, column in enumerate(table.columns):
             if column.base == "symbol":
-                texts.setdefault(column.type, set()).update([str(row[place]) for row in rows])
+                texts.setdefault(column.type, set()).update(map(str, map(itemgetter(place), rows)))
     return texts
 
 
@@ -117,39 +119,51 @@ def _question(
     numbers: Mapping[str, int],
     wanted: Iterable[Table],
     given: _Given | None,
-) -> bytes:
-    """What the process reads: a line of JSON, the rules, and the arguments of the facts, 4 bytes each."""
+) -> Iterator[bytes]:
+    """What the process reads: a line of JSON, the rules, and the facts, relation by relation."""
     predicates = {name: f"r{index}" for index, name in enumerate(rules.tables)}
-    relations = frozenset(asp.relations)
-    atoms = {
-        table.name: Written(len(facts[table.name]), _packed(table, facts[table.name], numbers))
-        for table in rules.inputs
-        if table.name in relations and facts.get(table.name)
-    }
-    if given is not None:
-        for name, rows in given.relations.items():
-            atoms[name] = write_out(rules.tables[name], rows, given.alike, numbers)
     text = asp.text.encode()
     header = {
         "wanted": [[predicates[table.name], len(table.columns) + 1] for table in wanted],
         "rules": len(text),
         "constants": [numbers[constant] for constant in asp.constants],
-        "facts": [
-            [predicates[name], len(rules.tables[name].columns) + 1, written.atoms]
-            for name, written in atoms.items()
-        ],
     }
-    parts = [json.dumps(header).encode(), b"\n", text]
-    return b"".join([*parts, *(written.data for written in atoms.values())])
+    yield json.dumps(header).encode() + b"\n"
+    yield text
+    for name, written in _atoms(rules, asp, facts, numbers, given):
+        yield (
+            json.dumps([predicates[name], len(rules.tables[name].columns) + 1, written.atoms]).encode()
+            + b"\n"
+        )
+        yield written.data
+    yield b"null\n"
+
+
+def _atoms(
+    rules: Compiled, asp: Asp, facts: Facts, numbers: Mapping[str, int], given: _Given | None
+) -> Iterator[tuple[str, Written]]:
+    """The relations that are given, and their atoms."""
+    relations = frozenset(asp.relations)
+    for table in rules.inputs:
+        rows = facts.get(table.name)
+        if table.name in relations and rows:
+            yield table.name, Written(len(rows), _packed(table, rows, numbers))
+    if given is not None:
+        names = numbered(given.alike, numbers)
+        for name, rows in given.relations.items():
+            yield name, write_out(rules.tables[name], rows, given.alike, names, numbers)
 
 
 def _packed(table: Table, rows: Sequence[Fact], numbers: Mapping[str, int]) -> bytes:
     """The arguments of the atoms of an input relation, row by row, each row with a 0 before it."""
     width = len(table.columns) + 1
     packed = array("i", bytes(4 * width * len(rows)))
-    for index, (column, values) in enumerate(zip(table.columns, zip(*rows, strict=True), strict=True), 1):
+    for place, column in enumerate(table.columns):
+        values = map(itemgetter(place), rows)
         symbols = column.base == "symbol"
-        packed[index::width] = array("i", [numbers[str(each)] for each in values] if symbols else values)
+        packed[place + 1 :: width] = array(
+            "i", map(numbers.__getitem__, map(str, values)) if symbols else values
+        )
     if sys.byteorder == "big":
         packed.byteswap()
     return packed.tobytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _CHILD = Path(__file__).with_name("clingo_child.py")
 #: The grounder looks symbols up all over its memory, which takes a tenth less time in large pages.
 _LARGE_PAGES = "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864"
 
-#: The processes that wait for their question, at most one.
+#: The processes that wait for their question.
 _waiting: ContextVar[tuple[subprocess.Popen[bytes], ...]] = ContextVar("_waiting", default=())
 
 
@@ -34,7 +34,7 @@ class Answer:
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Start a process now, so that it is ready for the first `ask` inside.
+    """Start a process now, so that it is ready for an `ask` inside; if one waits already, for the second.
 
     If that is impossible, `ask` says so.
     """
@@ -43,7 +43,7 @@ def waiting() -> Iterator[None]:
     except SetupError:
         yield
         return
-    token = _waiting.set((process,))
+    token = _waiting.set((*_waiting.get(), process))
     try:
         yield
     finally:
@@ -51,15 +51,21 @@ def waiting() -> Iterator[None]:
         _end(process)
 
 
-def ask(question: bytes, time_limit: float | None) -> Answer:
+def ask(question: Iterable[bytes], time_limit: float | None) -> Answer:
     """Let a process answer; it is killed if the time, in seconds, is over or Kina is interrupted.
 
-    Raises SetupError at the time limit and if no process can be started.
+    It reads each part of the question while the next one is made. Raises SetupError at the time limit and
+    if no process can be started.
     """
     ready = next((each for each in _waiting.get() if each.returncode is None), None)
     process = ready or _start()
     try:
-        output, errors = process.communicate(question, timeout=time_limit)
+        assert process.stdin is not None
+        # A process that has ended says why on its other streams.
+        with suppress(BrokenPipeError):
+            for part in question:
+                process.stdin.write(part)
+        output, errors = process.communicate(timeout=time_limit)
     except subprocess.TimeoutExpired:
         raise out_of_time("clingo", time_limit or 0.0) from None
     finally:

@@ -144,6 +144,10 @@ def _dump_op(
         )
 
 
+#: What stands behind the last `/` of a port id: of a result before its position, and of a parameter.
+RESULT, PARAMETER = "r", "in"
+
+
 def operand_port(op: str, pos: int) -> str:
     """The id of operand position `pos` of the op with the encoded name `op`."""
     return f"{op}/{pos}"
@@ -151,12 +155,12 @@ def operand_port(op: str, pos: int) -> str:
 
 def result_port(op: str, pos: int) -> str:
     """The id of result position `pos` of the op with the encoded name `op`."""
-    return f"{op}/r{pos}"
+    return f"{op}/{RESULT}{pos}"
 
 
 def parameter_port(value: str) -> str:
     """The id of the place where the parameter with the encoded name `value` enters."""
-    return f"{value}/in"
+    return f"{value}/{PARAMETER}"
 
 
 def _dump_attribute(op: str, name: str, value: Attribute, relations: dict[str, list[Fact]]) -> None:

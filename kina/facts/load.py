@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from kina.facts.dump import operand_port, parameter_port, result_port
+from kina.facts.dump import PARAMETER, RESULT, operand_port, result_port
 from kina.facts.names import encode
-from kina.frontend.ir import Op, Program
+from kina.frontend.ir import Program
 from kina.frontend.ops import OPS
 from kina.plan.decisions import (
     Coercion,
@@ -92,15 +92,18 @@ class _Reader:
         self.axes = {encode(axis.name): axis.name for axis in program.mesh.axes}
         self.sizes = {axis.name: axis.size for axis in program.mesh.axes}
         self._lists: dict[str | int, tuple[str, ...]] = {}
-        self.ports: dict[str, _Place] = {}
-        for op in program.ops:
-            name = names[op.results[0]]
-            for pos, value in enumerate(op.operands):
-                self.ports[operand_port(name, pos)] = _Place("operand", op.id, pos, value)
-            for pos, value in enumerate(op.results):
-                self.ports[result_port(name, pos)] = _Place("result", op.id, pos, value)
-        for pos, value in enumerate(program.parameters):
-            self.ports[parameter_port(names[value])] = _Place("parameter", -1, pos, value)
+
+    def place(self, port: str) -> _Place:
+        """What a port id stands for; KeyError, ValueError or IndexError if there is no such port."""
+        name, _, end = port.rpartition("/")
+        if end == PARAMETER:
+            value = self.values[name]
+            return _Place("parameter", -1, self.program.parameters.index(value), value)
+        op = self.program.ops[self.ops[name]]
+        if end.startswith(RESULT):
+            pos = int(end.removeprefix(RESULT))
+            return _Place("result", op.id, pos, op.results[pos])
+        return _Place("operand", op.id, int(end), op.operands[int(end)])
 
     def axis_list(self, word: str | int) -> tuple[str, ...]:
         """The axes of a list as it stands in facts."""
@@ -122,7 +125,7 @@ class _Reader:
             # A hundred thousand rows hold a few dozen lists: mostly nothing is called.
             axes = self._lists.get(word) or self.axis_list(word)
             known, place = longest[key], int(number)
-            if len(axes) > len(known.get(place, ())):
+            if place not in known or len(axes) > len(known[place]):
                 known[place] = axes
         return longest
 
@@ -169,32 +172,30 @@ class _Reader:
     ) -> tuple[OpPlan, ...]:
         """The plan of each op."""
         factors = self._longest((self.ops[str(name)], factor, word) for name, factor, word in rows)
-        names = {op: name for name, op in self.ops.items()}
-        return tuple(self._plan(op, names[op.id], at_port, factors.get(op.id, {})) for op in self.program.ops)
-
-    def _plan(
-        self,
-        op: Op,
-        name: str,
-        at_port: Mapping[str, Mapping[int, tuple[str, ...]]],
-        factors: Mapping[int, tuple[str, ...]],
-    ) -> OpPlan:
-        def layout(port: str, value: int) -> Layout:
-            return _layout(at_port.get(port), len(self.program.values[value].type.shape))
-
-        return OpPlan(
-            op.id,
-            tuple(layout(operand_port(name, pos), value) for pos, value in enumerate(op.operands)),
-            tuple(layout(result_port(name, pos), value) for pos, value in enumerate(op.results)),
-            tuple(sorted(factors.items())),
-        )
+        ranks = [len(value.type.shape) for value in self.program.values]
+        plans = []
+        for name, op in zip(self.ops, self.program.ops, strict=True):
+            operands = [
+                _layout(at_port.get(operand_port(name, pos)), ranks[value])
+                for pos, value in enumerate(op.operands)
+            ]
+            results = [
+                _layout(at_port.get(result_port(name, pos)), ranks[value])
+                for pos, value in enumerate(op.results)
+            ]
+            split = tuple(sorted(factors[op.id].items())) if op.id in factors else ()
+            plans.append(OpPlan(op.id, tuple(operands), tuple(results), split))
+        return tuple(plans)
 
     def localised(self, rows: Iterable[tuple[str | int, ...]]) -> dict[int, tuple[Localised, ...]]:
         """The attributes of each declared op that follow dims, in the order of the facts."""
         found: defaultdict[int, list[Localised]] = defaultdict(list)
         for op, name, index, port, dim in rows:
-            place = self.ports.get(str(port))
-            if place is None or place.op != self.ops.get(str(op)) or self.program.ops[place.op].kind in OPS:
+            try:
+                place = self.place(str(port))
+            except (KeyError, ValueError, IndexError):
+                continue  # an added rule speaks of a port that there is not
+            if place.op != self.ops.get(str(op)) or self.program.ops[place.op].kind in OPS:
                 continue
             found[place.op].append(Localised(str(name), int(index), place.side, place.pos, int(dim)))
         return {op: tuple(each) for op, each in found.items()}
@@ -209,8 +210,8 @@ class _Reader:
         """The coercions in the order of the program; operands that need the same conversion share one."""
         shared: dict[tuple[object, ...], Coercion] = {}
         moves = self._moves(relations)
-        for port in sorted(moves, key=lambda port: self._order(self.ports[port])):
-            place = self.ports[port]
+        places = {port: self.place(port) for port in moves}
+        for port, place in sorted(places.items(), key=lambda each: self._order(each[1])):
             coercion = self._coercion(place, tuple(moves[port]), stored, plans, pending)
             key = (place.side, place.value, coercion.after, coercion.pending_after)
             if place.side == "operand" and key in shared:
@@ -315,7 +316,12 @@ class _Reader:
 
 def _layout(dims: Mapping[int, tuple[str, ...]] | None, rank: int) -> Layout:
     """The axes of each of `rank` dims; `dims` has those that are split."""
-    return tuple([dims.get(dim, ()) for dim in range(rank)]) if dims else ((),) * rank
+    if not dims:
+        return ((),) * rank
+    layout: list[tuple[str, ...]] = [()] * rank
+    for dim, axes in dims.items():
+        layout[dim] = axes
+    return tuple(layout)
 
 
 def _with_use(coercion: Coercion, uses: tuple[tuple[int, int], ...]) -> Coercion:

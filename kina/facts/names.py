@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-_UNSAFE = frozenset('%"\\,') | {chr(code) for code in range(32)} | {"\x7f", "\x85", "\u2028", "\u2029"}
+import re
+
+_UNSAFE = re.compile(r'[%"\\,\x00-\x1f\x7f\x85\u2028\u2029]')
 
 
 def encode(name: str) -> str:
@@ -11,11 +13,9 @@ def encode(name: str) -> str:
     >>> encode('a "b"')
     'a %22b%22'
     """
-    if not _UNSAFE.intersection(name):
-        return name
-    return "".join(_escape(char) if char in _UNSAFE else char for char in name)
+    return _UNSAFE.sub(_escape, name)
 
 
-def _escape(char: str) -> str:
-    code = ord(char)
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"%{code:02X}" if code < 256 else f"%u{code:04X}"

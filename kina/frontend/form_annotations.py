@@ -43,6 +43,8 @@ class Annotations:
     by_value: dict[int, list[Annotation]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     sizes: dict[int, Sequence[SizePlace]] = field(default_factory=dict)
+    #: how many values were given annotations
+    added: int = 0
 
     def add(
         self,
@@ -55,6 +57,7 @@ class Annotations:
 
         Messages say the name as the program does, without the number that tells it from others of that name.
         """
+        self.added += 1
         name = name.rpartition("#")[0] or name
         for form in forms:
             try:
@@ -68,6 +71,7 @@ class Annotations:
 
     def follow(self, value: int, name: str, leader: int) -> None:
         """Gives a value, which is called `name`, the annotations of another; faults become findings."""
+        self.added += 1
         for annotation in self.by_value.get(leader, ()):
             try:
                 self._join(name, replace(annotation, value=value))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from kina.diagnostics.finding import Finding, Label, ProgramError, error
 from kina.frontend.ast import Apply, Param
 from kina.frontend.builder import Arg
+from kina.frontend.form_again import again, begin, remember
 from kina.frontend.form_check import recursion
 from kina.frontend.form_expr import annotate, body, evaluate
 from kina.frontend.form_types import tensor_type
@@ -44,16 +45,17 @@ def inline(
     visible = former.library if callee.library else former.user
     former.frame = Frame({}, caller.scope.inside(path), visible)
     former.enter(call.span)
+    inside_of = call.span if callee.library and outermost is None else outermost
+    former.callees.append(id(callee))
+    begun = begin(former, callee, given, path, inside_of)
     former.calls.append(callee)
     former.formed.add(function.name.name)
-    inside_of = call.span if callee.library and outermost is None else outermost
     former.outermost = inside_of
     try:
-        for param in function.params:
-            former.frame.env[param.name.name] = _bound(former, param, given.get(param.name.name), call, mark)
-        inside = len(former.builder.values)
-        result = body(former, function.body, function.span)
-        result = annotate(former, result, function.annotations, inside, function.name.name)
+        result = again(former, begun)
+        if result is None:
+            result = _formed(former, callee, call, given, mark)
+            remember(former, begun, result)
     except ProgramError as fault:
         raise called_here(fault, call.span, inside_of) from None
     former.frame, former.outermost = caller, outermost
@@ -62,6 +64,16 @@ def inline(
     if len(result.values) == 1 and former.is_fresh(result.values[0], mark):
         former.rename(result.values[0], function.name.name)
     return Arg(call.span, result.values, result.literal)
+
+
+def _formed(former: Former, callee: Definition, call: Apply, given: Mapping[str, Arg], mark: int) -> Arg:
+    """The results of the body of a call that was entered."""
+    function = callee.function
+    for param in function.params:
+        former.frame.env[param.name.name] = _bound(former, param, given.get(param.name.name), call, mark)
+    inside = len(former.builder.values)
+    result = body(former, function.body, function.span)
+    return annotate(former, result, function.annotations, inside, function.name.name)
 
 
 def match_arguments(

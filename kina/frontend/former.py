@@ -10,7 +10,7 @@ from kina.diagnostics.finding import ProgramError, error
 from kina.frontend.ast import Expr, Function, OpForm
 from kina.frontend.builder import Arg, Builder, Literal
 from kina.frontend.form_annotations import Annotations
-from kina.frontend.ir import Value
+from kina.frontend.ir import Op, Value
 from kina.frontend.names import Names, Scope
 from kina.frontend.ops import OpSpec
 from kina.source import Source, Span
@@ -84,6 +84,24 @@ class Carried:
     span: Span
 
 
+@dataclass(frozen=True, slots=True)
+class FormedCall:
+    """All that a call made: values, whose names begin with `prefix` characters of its own, and ops.
+
+    `callees` are the identities of the functions that it called, `depth` is how deep it stood, `steps` are
+    the forms that were evaluated.
+    """
+
+    prefix: int
+    arguments: tuple[int, ...]
+    values: tuple[Value, ...]
+    ops: tuple[Op, ...]
+    result: Arg
+    callees: frozenset[int]
+    depth: int
+    steps: int
+
+
 @dataclass(slots=True)
 class Former:
     """The state of formation. `outermost` is the user's call while library code is walked."""
@@ -98,6 +116,10 @@ class Former:
     parameters: list[int] = field(default_factory=list)
     parameter_set: set[int] = field(default_factory=set)
     calls: list[Definition] = field(default_factory=list)
+    #: the identity of every function that was called so far
+    callees: list[int] = field(default_factory=list)
+    #: calls by all that what they make depends on
+    formed_calls: dict[object, FormedCall] = field(default_factory=dict)
     formed: set[str] = field(default_factory=set)
     cotangents: list[tuple[int, int]] = field(default_factory=list)
     carried: dict[int, Carried] = field(default_factory=dict)
