@@ -23,6 +23,9 @@ from kina.diagnostics.finding import Finding, ProgramError, SetupError
 #: A type is a key if it has at least this share of the symbols of the type that has most.
 _KEY_SHARE = 1 / 16
 
+#: A relation in the text of an answer set program.
+_PREDICATE = re.compile(r"\br\d+")
+
 #: With no more symbols than this of any type, all types are keys: no order of joins is slow.
 _FEW = 256
 
@@ -123,35 +126,34 @@ def _question(
     """What the process reads: a line of JSON, the rules, and the facts, relation by relation."""
     predicates = {name: f"r{index}" for index, name in enumerate(rules.tables)}
     text = asp.text.encode()
+    shown = [[predicates[table.name], len(table.columns) + 1] for table in wanted]
+    # Rules that cannot fire were left out, and with them whatever only they read.
+    read = {*_PREDICATE.findall(asp.text), *(predicate for predicate, _ in shown)}
     header = {
-        "wanted": [[predicates[table.name], len(table.columns) + 1] for table in wanted],
+        "wanted": shown,
         "rules": len(text),
         "constants": [numbers[constant] for constant in asp.constants],
     }
     yield json.dumps(header).encode() + b"\n"
     yield text
-    for name, written in _atoms(rules, asp, facts, numbers, given):
-        yield (
-            json.dumps([predicates[name], len(rules.tables[name].columns) + 1, written.atoms]).encode()
-            + b"\n"
-        )
+    known = [table for table in rules.tables.values() if predicates[table.name] in read]
+    for table, written in _atoms(known, facts, numbers, given):
+        head = [predicates[table.name], len(table.columns) + 1, written.atoms]
+        yield json.dumps(head).encode() + b"\n"
         yield written.data
     yield b"null\n"
 
 
 def _atoms(
-    rules: Compiled, asp: Asp, facts: Facts, numbers: Mapping[str, int], given: _Given | None
-) -> Iterator[tuple[str, Written]]:
-    """The relations that are given, and their atoms."""
-    relations = frozenset(asp.relations)
-    for table in rules.inputs:
-        rows = facts.get(table.name)
-        if table.name in relations and rows:
-            yield table.name, Written(len(rows), _packed(table, rows, numbers))
-    if given is not None:
-        names = numbered(given.alike, numbers)
-        for name, rows in given.relations.items():
-            yield name, write_out(rules.tables[name], rows, given.alike, names, numbers)
+    tables: Iterable[Table], facts: Facts, numbers: Mapping[str, int], given: _Given | None
+) -> Iterator[tuple[Table, Written]]:
+    """Those of the relations that are given, and their atoms."""
+    names = numbered(given.alike, numbers) if given is not None else []
+    for table in tables:
+        if given is not None and table.name in given.relations:
+            yield table, write_out(table, given.relations[table.name], given.alike, names, numbers)
+        elif table.is_input and (rows := facts.get(table.name)):
+            yield table, Written(len(rows), _packed(table, rows, numbers))
 
 
 def _packed(table: Table, rows: Sequence[Fact], numbers: Mapping[str, int]) -> bytes:

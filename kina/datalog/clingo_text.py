@@ -72,7 +72,7 @@ def translate(
     writer = _Writer(predicates, constants, rulebook.relations, stratum, keys)
     text = "".join(f"{writer.rule(rule)}\n" for rule in rules)
     lines = tuple(rule.id for rule in rules)
-    return Asp(text, lines, texts, tuple(sorted(derived)), tuple(sorted(relations - derived)))
+    return Asp(text, lines, texts, tuple(sorted(relations - derived)))
 
 
 @dataclass(frozen=True, slots=True)

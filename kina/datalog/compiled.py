@@ -41,14 +41,13 @@ class Table(NamedTuple):
 class Asp(NamedTuple):
     """Rules as an answer set program, one a line, in which `c0`, `c1`, ... stand for the `constants`.
 
-    `lines` has the id of the rule that each line writes, -1 for none. `relations` are those
-    that it derives, and the inputs; `given` are others that it reads.
+    `lines` has the id of the rule that each line writes, -1 for none. `given` are relations that it
+    reads and does not derive, besides the inputs.
     """
 
     text: str
     lines: tuple[int, ...]
     constants: tuple[str, ...]
-    relations: tuple[str, ...]
     given: tuple[str, ...]
 
     def only(self, rules: Collection[int]) -> Asp:
@@ -225,7 +224,7 @@ def _kept_tables(data: Any) -> dict[str, Table]:
 
 def _kept_asp(data: Any) -> Asp | None:
     match data:
-        case [str(text), list(lines), list(constants), list(relations), list(given)]:
-            names = [tuple(map(str, each)) for each in (constants, relations, given)]
-            return Asp(text, tuple([line for line in lines if isinstance(line, int)]), *names)
+        case [str(text), list(lines), list(constants), list(given)]:
+            numbers = tuple([line for line in lines if isinstance(line, int)])
+            return Asp(text, numbers, tuple(map(str, constants)), tuple(map(str, given)))
     return None
