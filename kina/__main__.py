@@ -24,7 +24,7 @@ def command() -> int:
     # without a handler a terminated process leaves its children and its temporary files behind
     signal.signal(signal.SIGTERM, _interrupt)
     # programs are large trees that live to the end: collecting as often as usual takes a fifth of the time
-    gc.set_threshold(200_000, 20, 100)
+    gc.set_threshold(1_000_000, 20, 100)
     try:
         from kina.cli import run
 
