@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -27,6 +28,7 @@ from kina.run.ports import Signature, signature
 from kina.run.shards import shard
 from kina.sim.blas import limited
 from kina.sim.dtypes import DTYPES, Array
+from kina.sim.heap import kept
 from kina.sim.regions import prepared_attributes
 from kina.source import Source
 
@@ -189,9 +191,11 @@ def main() -> None:
     engine, module, *rest = sys.argv[1:]
     text = Path(module).read_text(encoding="utf-8")
     step = ENGINES[engine](read_module(Source("step.mlir", text)), Path(rest[0]) if rest else None)
-    for _ in sys.stdin:
-        times = step()
-        print(times.seconds, times.processor, times.loss, flush=True)
+    # as the command that runs steps in the simulator does
+    with kept() if engine == "sim" else nullcontext():
+        for _ in sys.stdin:
+            times = step()
+            print(times.seconds, times.processor, times.loss, flush=True)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from kina.run.session import Session, StepReport
 from kina.run.xla import Xla, XlaOptions
 from kina.run.xla import executor as on_xla
 from kina.sim.dtypes import Array
+from kina.sim.heap import kept
 
 #: What can execute a program, and where XLA can find devices.
 ENGINES, PLATFORMS = ("sim", "xla"), ("auto", "cpu", "gpu", "tpu")
@@ -115,10 +116,13 @@ def opened(
 ) -> tuple[Executor, Estimate]:
     """What executes the module, XLA as `options` say or without them the simulator, and what a run needs.
 
+    The simulator keeps the memory that steps free until `stack` ends.
     Raises as `estimated` and `simulated` do, and SetupError if XLA does not have the devices.
     """
     if options is None:
         estimate = estimated(module, program, verified, ports.devices)
+        # what a step frees is there for the next one
+        stack.enter_context(kept())
         return simulated(module, kernels), estimate
     executor = stack.enter_context(on_xla(module, ports, options))
     return executor, estimated(module, program, verified, hosted(executor))

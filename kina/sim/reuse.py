@@ -3,6 +3,9 @@
 New memory costs more than the arithmetic: the system clears each fresh page. An operand may be overwritten if
 the step is its last use and the array has no other reference: no view, no other device, no caller. Reference
 counts tell, since a view holds one to its base.
+
+The counts depend on how far other devices are, so a result must be laid out as a new array would be: sums and
+products add in the order in which elements lie in memory.
 """
 
 from __future__ import annotations
@@ -62,8 +65,18 @@ def apply(kind: str, operands: list[Array], places: Sequence[int]) -> Array:
     """
     function = _PLACES[kind][0]
     for place in places:
-        if _references(operands, place) == _SOLE:
-            flags = operands[place].flags
-            if flags.owndata and flags.writeable and operands[place].ndim:
-                return function(*operands, out=operands[place])
+        if _references(operands, place) == _SOLE and _fits(operands, place):
+            return function(*operands, out=operands[place])
     return applied(function, operands)
+
+
+def _fits(operands: Sequence[Array], place: int) -> bool:
+    """Whether the array may be written, and is laid out as NumPy lays out a new result.
+
+    That is row by row if one operand is, and as the operands are if all are alike.
+    """
+    target = operands[place]
+    flags = target.flags
+    if not (flags.owndata and flags.writeable and target.ndim):
+        return False
+    return flags.c_contiguous or all(x.strides == target.strides for x in operands)

@@ -15,6 +15,7 @@ from kina.sim.blas import limited
 from kina.sim.dtypes import DTYPES, Array, dtype_name
 from kina.sim.execute import Device, run_main
 from kina.sim.faults import Faults
+from kina.sim.heap import kept
 from kina.sim.prepare import Prepared, prepare
 from kina.sim.rendezvous import Rendezvous, StoppedError
 from kina.sim.trace import Event
@@ -78,7 +79,7 @@ def run(
         for device in devices
     ]
     del checked
-    with limited(count, options.blas_threads):
+    with kept(), limited(count, options.blas_threads):
         _join(threads, mesh)
     if mesh.failure is not None:
         raise ProgramError(mesh.failure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from kina.sim.kernels import KERNELS
 from kina.sim.kernels.repeated import applied
 from kina.sim.prepare import prepare
 from kina.sim.regions import prepared_attributes
+from kina.sim.reuse import apply
 from kina.sim.run import run
 from kina.source import Source
 
@@ -107,6 +109,28 @@ def test_dying_operands_are_reused() -> None:
     )
     steps = prepare(read_module(Source("m.mlir", text))).plans["main"].steps
     assert [step.places for step in steps] == [(), (0,), (0,)]
+
+
+@pytest.mark.parametrize("held", [(), (0,), (1,), (0, 1)])
+@pytest.mark.parametrize("kind", ["add", "select"])
+def test_who_holds_an_operand_does_not_show_in_the_layout(kind: str, held: tuple[int, ...]) -> None:
+    """Another device that is late holds an operand: a later sum has the same bits all the same."""
+    line = np.arange(12, dtype=np.float32)
+    slots = [line.reshape(3, 4).copy(), np.negative(line.reshape(4, 3).T)]
+    others = [slots[place] for place in held]
+    assert slots[1].flags.owndata
+    assert slots[1].flags.f_contiguous
+    flags = [np.ones((3, 4), np.bool_)] if kind == "select" else []
+    operands = [*flags, *slots]
+    places = tuple(range(len(flags), len(operands)))
+    assert apply(kind, operands, places).flags.c_contiguous
+    assert len(others) == len(held)
+
+
+def test_operands_of_one_layout_are_reused() -> None:
+    slots = [np.negative(np.ones((4, 3), np.float32).T), np.negative(np.ones((4, 3), np.float32).T)]
+    operands = list(slots)
+    assert apply("add", operands, (0, 1)) is slots[0]
 
 
 def test_what_repeats_in_every_operand_is_computed_once() -> None:
