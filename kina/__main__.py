@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
@@ -21,8 +22,7 @@ def main() -> NoReturn:
 def command() -> int:
     """Run the command line; its exit code, when all that it says is written."""
     _open_streams()
-    # without a handler a terminated process leaves its children and its temporary files behind
-    signal.signal(signal.SIGTERM, _interrupt)
+    _handle_endings(_interrupt)
     # programs are large trees that live to the end: collecting as often as usual takes a fifth of the time
     gc.set_threshold(1_000_000, 20, 100)
     try:
@@ -30,6 +30,7 @@ def command() -> int:
 
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
+        _handle_endings(signal.SIG_IGN)  # one is enough, and what is left to do is short
         sys.stderr.write("kina: interrupted\n")
         code = 130
     _flush_quietly()
@@ -50,6 +51,17 @@ def _open_streams() -> None:
             os.close(handle)
         mode = "r" if name == "stdin" else "w"
         setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", errors="backslashreplace"))
+
+
+def _handle_endings(handler: signal.Handlers | Callable[[int, FrameType | None], None]) -> None:
+    """What an end asked for from outside does: without a handler children and temporary files stay behind.
+
+    One that whoever started Kina ignores, as `nohup` does, is ignored.
+    """
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -130,8 +131,37 @@ def test_an_interrupt_is_one_line(
 
     monkeypatch.setattr("kina.commands.check.check_file", interrupted)
     monkeypatch.setattr(sys, "argv", ["kina", "check", wrong])
-    assert __main__.command() == 130
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        assert __main__.command() == 130
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     assert capsys.readouterr().err == "kina: interrupted\n"
+
+
+#: Kina that is interrupted, and once more while it says so.
+TWICE = """
+import os, signal, sys
+from kina import __main__, cli
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Stream:
+    def write(self, text):
+        os.kill(os.getpid(), signal.SIGINT)
+        return os.write(2, text.encode())
+    def flush(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+def interrupted(arguments):
+    sys.stderr = Stream()
+    raise KeyboardInterrupt
+cli.run = interrupted
+__main__.main()
+"""
+
+
+def test_an_interrupt_while_one_is_answered_changes_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "kina: interrupted\n")
 
 
 def test_a_mistake_of_kina_is_said_without_a_traceback(

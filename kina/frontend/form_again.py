@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from kina.frontend.builder import Arg
 from kina.frontend.former import OP_LIMIT, STEP_LIMIT, Definition, FormedCall, Former
 from kina.frontend.ir import Op, Value
+from kina.frontend.names import Names
 from kina.source import Span
 
 
@@ -48,10 +49,12 @@ def begin(
 
 
 def _key(former: Former, callee: Definition, given: Mapping[str, Arg], visible: bool) -> object:
+    builder = former.builder
     if former.recorded is not None or any(param.annotations for param in callee.function.params):
         return None
-    builder = former.builder
-    parts: list[object] = [id(callee), builder.origin, former.inside, visible]
+    if builder.span_for != former.span_for:
+        return None  # places are those of an op that is turned round
+    parts: list[object] = [id(callee), id(former.frame.visible), builder.origin, former.inside, visible]
     places: dict[int, int] = {}
     for name, arg in given.items():
         if arg.literal is not None:
@@ -75,6 +78,7 @@ def _outside(former: Former) -> tuple[int, ...]:
         len(former.cotangents),
         len(former.carried),
         len(former.initial),
+        former.gradients,
     )
 
 
@@ -87,8 +91,9 @@ def remember(former: Former, call: Call, result: Arg) -> None:
     prefix, place = f"{call.path}.", former.outermost
     if not all(value.name.startswith(prefix) for value in values):
         return
-    if any(op.origin != former.builder.origin for op in ops):
-        return  # a gradient depends on how its value came about
+    paths = tuple([path for path in former.paths.taken if path.startswith(prefix)])
+    if _meets(former.names, {value.name for value in values}) or _meets(former.paths, set(paths)):
+        return
     spans = [each.span for each in values] + [each.span for each in ops]
     if place is not None and any(span is not place for span in spans):
         return
@@ -98,8 +103,14 @@ def remember(former: Former, call: Call, result: Arg) -> None:
     callees = frozenset(former.callees[call.callees :])
     steps = former.steps - call.steps
     former.formed_calls[call.key] = FormedCall(
-        len(prefix), call.arguments, values, ops, result, callees, former.depth, steps
+        len(prefix), call.arguments, values, ops, result, paths, callees, former.depth, steps
     )
+
+
+def _meets(names: Names, own: set[str]) -> bool:
+    """Whether one of a call's own names has its number from a name outside."""
+    bases = {name.rpartition("#")[0] for name in own if "#" in name}
+    return any(base in names.taken for base in bases - own)
 
 
 def again(former: Former, call: Call) -> Arg | None:
@@ -109,9 +120,11 @@ def again(former: Former, call: Call) -> Arg | None:
         return None
     prefix = f"{call.path}."
     names = [prefix + value.name[formed.prefix :] for value in formed.values]
-    if not former.names.taken.isdisjoint(names):
+    paths = [prefix + path[formed.prefix :] for path in formed.paths]
+    if not (former.names.taken.isdisjoint(names) and former.paths.taken.isdisjoint(paths)):
         return None
     former.names.taken.update(names)
+    former.paths.taken.update(paths)
     former.steps += formed.steps
     former.callees.extend(formed.callees)
     number = dict(zip(formed.arguments, call.arguments, strict=True))

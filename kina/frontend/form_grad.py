@@ -24,6 +24,7 @@ def form_grad(former: Former, expr: Apply) -> Arg:
     ProgramError where the form is wrong: K033 if what is differentiated is no scalar of floats, K035
     if a value asked for has no gradient, K124 at an op without a derivative.
     """
+    former.gradients += 1
     if former.inside and expr.head not in ("grad", "value_and_grad"):
         refuse_inside(former, expr.head_span, f"`{expr.head}`", "it speaks of the parameters of a program")
     match expr.head:

@@ -117,6 +117,7 @@ def expand(
     former.frame = Frame(env, caller.scope.inside(path), former.user)
     former.enter(place)
     former.calls.append(declared.definition)
+    former.callees.append(id(declared.definition))
     former.inside = declared.form.name.name
     result = body(former, declared.form.body, declared.form.span)
     former.frame, former.inside = caller, inside

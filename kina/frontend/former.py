@@ -88,8 +88,8 @@ class Carried:
 class FormedCall:
     """All that a call made: values, whose names begin with `prefix` characters of its own, and ops.
 
-    `callees` are the identities of the functions that it called, `depth` is how deep it stood, `steps` are
-    the forms that were evaluated.
+    `paths` are those of the calls inside, which begin so too, and `callees` the identities of what they
+    called. `depth` is how deep the call stood, and `steps` are the forms that were evaluated.
     """
 
     prefix: int
@@ -97,6 +97,7 @@ class FormedCall:
     values: tuple[Value, ...]
     ops: tuple[Op, ...]
     result: Arg
+    paths: tuple[str, ...]
     callees: frozenset[int]
     depth: int
     steps: int
@@ -116,8 +117,10 @@ class Former:
     parameters: list[int] = field(default_factory=list)
     parameter_set: set[int] = field(default_factory=set)
     calls: list[Definition] = field(default_factory=list)
-    #: the identity of every function that was called so far
+    #: the identity of every function, and body of a declared op, that was called so far
     callees: list[int] = field(default_factory=list)
+    #: forms so far whose values depend on how other values came about
+    gradients: int = 0
     #: calls by all that what they make depends on
     formed_calls: dict[object, FormedCall] = field(default_factory=dict)
     formed: set[str] = field(default_factory=set)

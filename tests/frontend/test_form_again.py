@@ -147,6 +147,57 @@ def test_calls_alike_are_written_out(monkeypatch: pytest.MonkeyPatch, body: str,
     assert written_out(monkeypatch, entry(body)) == paths
 
 
+#: What a call depends on besides its function and its arguments, or is named after: it is formed anew.
+SURROUNDED = {
+    "a constant is computed before the functions of the user are known": """
+(mesh (x 2))
+(defn relu (x) (multiply x 3.0))
+(defn h () (relu (iota f32 [4] 0)))
+(define n (shape (h) 0))
+(defn f ((p (tensor f32 [n]))) (add p (h)))""",
+    "a word is a constant later": """
+(mesh (x 2))
+(defn g (k) LT)
+(define a [[[(g 1)]]])
+(define LT 5)
+(defn f ((p (tensor f32 [4]))) (add p (g 1)))""",
+    "parameters that a value depends on": """
+(mesh (x 2))
+(defn g (l) (gradients l))
+(defn f ((p (tensor f32 [4])))
+  (let ((() (g (sum (iota f32 [4] 0)))) (d (g (sum (exp p))))) d))""",
+    "the op that is turned round": """
+(mesh (x 2))
+(defn mm (a b) (matmul a b))
+(defop twice ((a (tensor t [n n])) (b (tensor t [n n]))) (tensor t [n n]) (tanh (mm a b)))
+(defn f ((p (tensor f32 [8 8]) @sharded(axis=0)) (q (tensor f32 [8 8]) @sharded(axis=0)))
+  (let ((u (twice p q)) (v (twice u q))) (gradients (sum v) :wrt [p q])))""",
+    "ops that call each other": """
+(mesh (x 2))
+(defn g (a) (B a :k 0))
+(defop A ((a (tensor t [n]))) (tensor t [n]) (g a))
+(defop B ((a (tensor t [n])) (k (number :default 0))) (tensor t [n]) (if (= k 1) (A a) (exp a)))
+(defop C ((a (tensor t [n]))) (tensor t [n]) (add (exp (exp (exp (exp (A a))))) (B a :k 1)))
+(defn f ((p (tensor f32 [4]))) (add (C p) (add (A p) (B p))))""",
+    "a path that another function is called like": """
+(mesh (x 2))
+(defn h (a) (let ((c (add a 1.0))) (exp c)))
+(defn g (a) (tanh (h a)))
+(defn g.h (a) (let ((c (add a 2.0))) (exp c)))
+(defn f ((p (tensor f32 [4]))) (repeat (layer i 3) ((x p)) (g.h (g x))))""",
+    "a name that another parameter is called like": """
+(mesh (x 2))
+(defn h (a) (let ((c (add a 1.0))) (exp c)))
+(defn g (a) (tanh (h a)))
+(defn g.h ((p (tensor f32 [4])) (c (tensor f32 [4]))) (add (g p) (g c)))""",
+}
+
+
+@pytest.mark.parametrize("text", SURROUNDED.values(), ids=SURROUNDED)
+def test_what_depends_on_more_is_formed_anew(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    assert formed(text) == formed(text, monkeypatch)
+
+
 def test_limits_hold_for_what_is_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     text = entry("(repeat (layer i 200) ((h p)) (twice h q))")
     monkeypatch.setattr(form_again, "OP_LIMIT", 300)
