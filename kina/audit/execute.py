@@ -82,7 +82,8 @@ def run(built: Built, operands: PerDevice) -> PerDevice:
     with np.errstate(all="ignore"):
         for number in range(devices):
             inputs = [per_device[number] for per_device in operands]
-            outputs.append(run_main(Device(number, built.prepared, mesh), inputs))
+            results, _ = run_main(Device(number, built.prepared, mesh), inputs)
+            outputs.append(results)
     count = len(built.placement.results)
     return [[outputs[number][index] for number in range(devices)] for index in range(count)]
 

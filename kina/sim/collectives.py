@@ -17,10 +17,7 @@ from kina.mlir.groups import device_groups, moved_bytes, permutation
 from kina.mlir.syntax import Function, Module, Op
 from kina.sim.dtypes import Array, contiguous, is_narrow
 from kina.sim.kernels.reduction import Combine, reducer
-from kina.sim.rendezvous import Call, Meeting, Rendezvous, Task
-
-#: Elements of one piece of common work: small enough for a cache, large enough to be worth a wake-up.
-CHUNK = 1 << 17
+from kina.sim.rendezvous import CHUNK, Call, Meeting, Rendezvous, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +26,8 @@ class Collective:
 
     op: Op
     groups: Mapping[int, tuple[int, ...]]
+    #: the same as sets, as `kina.sim.holders` writes them
+    members: Mapping[int, int]
     attributes: Mapping[str, Any]
     sources: Mapping[int, int]
     bytes: int
@@ -44,24 +43,34 @@ def prepare_collective(
     return Collective(
         op,
         {device: group for group in groups for device in group},
+        {device: sum(1 << member for member in group) for group in groups for device in group},
         attributes,
         sources,
         moved_bytes(op, function, members),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """A device's result, the seconds that it waited, and whether all members have the very same."""
+
+    result: Array
+    waited: float
+    same: bool
+
+
 def run_collective(
-    device: int, collective: Collective, payload: Array, mesh: Rendezvous
-) -> tuple[Array, float]:
-    """The device's result, and the seconds that it waited for other members of its group."""
+    device: int, place: int, collective: Collective, payload: Array, mesh: Rendezvous
+) -> Exchanged:
+    """What the device gets out of a collective that it calls at `place` of its way."""
     group = collective.groups[device]
-    payload = contiguous(payload)
+    call = Call(collective.op, group, contiguous(payload), place)
     arrived = time.perf_counter()
-    meeting = mesh.meet(device, Call(collective.op, group, payload), lambda m: _common(collective, m))
+    meeting = mesh.meet(device, call, lambda m: _common(collective, m))
     waited = max(0.0, meeting.complete_at - arrived)
-    if meeting.result is not None:
-        return meeting.result, waited
-    return _own_result(device, collective, group, meeting.payloads), waited
+    if meeting.results:
+        return Exchanged(meeting.results[0], waited, meeting.together)
+    return Exchanged(_own_result(device, collective, group, meeting.payloads), waited, False)
 
 
 def _own_result(device: int, collective: Collective, group: tuple[int, ...], parts: Sequence[Array]) -> Array:
@@ -86,12 +95,14 @@ def _common(collective: Collective, meeting: Meeting) -> None:
     parts = meeting.payloads
     match collective.op.kind:
         case "all_reduce" if len(parts) == 1:
-            meeting.result = parts[0]
+            meeting.results = parts
         case "all_reduce":
-            meeting.result = np.empty(parts[0].shape, parts[0].dtype)
-            meeting.tasks = _reduction_tasks(parts, meeting.result, collective.attributes)
+            result = np.empty(parts[0].shape, parts[0].dtype)
+            meeting.results = (result,)
+            meeting.tasks = _reduction_tasks(parts, result, collective.attributes)
         case "all_gather":
-            meeting.result, meeting.tasks = _gathering(parts, collective.attributes["all_gather_dim"])
+            result, meeting.tasks = _gathering(parts, collective.attributes["all_gather_dim"])
+            meeting.results = (result,)
 
 
 def _reduction_tasks(parts: Sequence[Array], result: Array, attributes: Mapping[str, Any]) -> list[Task]:

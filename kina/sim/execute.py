@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from kina.sim.collectives import run_collective
 from kina.sim.dtypes import Array
 from kina.sim.faults import Faults
+from kina.sim.holders import Holders
+from kina.sim.pieces import common_work, computed
 from kina.sim.prepare import Plan, Prepared, Step
 from kina.sim.rendezvous import Rendezvous
-from kina.sim.reuse import apply
 from kina.sim.trace import Event
 
 
@@ -26,30 +27,49 @@ class Device:
     mesh: Rendezvous
     faults: Faults | None = None
     events: list[Event] | None = None
+    #: None if nothing is worth computing once for several devices
+    holders: Holders | None = None
     at: Step | None = None
     count: int = 0
     #: seconds that the last collective waited for other members
     waited: float = 0.0
 
 
-def run_main(device: Device, inputs: list[Array]) -> list[Array]:
+@dataclass(slots=True)
+class Values:
+    """Arrays by slot, and the devices that hold the same as this one, if these are kept."""
+
+    arrays: list[Array | None]
+    holders: list[int] = field(default_factory=list)
+
+
+#: Arrays, and who holds each, if that is kept.
+Returned = tuple[list[Array], list[int]]
+
+
+def run_main(device: Device, inputs: list[Array], holders: Sequence[int] = ()) -> Returned:
     """The results of `main` on this device; the list of inputs is emptied."""
-    return _call(device, "main", inputs)
+    return _call(device, "main", inputs, holders)
 
 
-def _call(device: Device, name: str, inputs: list[Array]) -> list[Array]:
-    plan = device.prepared.plans[name]
-    slots: list[Array | None] = [None] * device.prepared.slots[name]
-    for number, value in zip(plan.arguments, inputs, strict=True):
-        slots[number] = value
+def _call(device: Device, name: str, inputs: list[Array], holders: Sequence[int]) -> Returned:
+    plan, count = device.prepared.plans[name], device.prepared.slots[name]
+    values = Values([None] * count)
+    for number, array in zip(plan.arguments, inputs, strict=True):
+        values.arrays[number] = array
+    if device.holders is not None:
+        # constants are everyone's
+        values.holders = [device.holders.everyone] * count
+        for number, same in zip(plan.arguments, holders, strict=True):
+            values.holders[number] = same
     # the slots hold the only references now, so that arguments are freed after their last use
     inputs.clear()
     for number in plan.unused:
-        slots[number] = None
-    return _run(device, plan, slots)
+        values.arrays[number] = None
+    return _run(device, plan, values)
 
 
-def _run(device: Device, plan: Plan, slots: list[Array | None]) -> list[Array]:
+def _run(device: Device, plan: Plan, values: Values) -> Returned:
     for step in plan.steps:
         device.at = step
         device.mesh.check()
@@ -57,12 +77,13 @@ def _run(device: Device, plan: Plan, slots: list[Array | None]) -> list[Array]:
             device.faults.before(device.number, device.count, step.op, device.mesh)
         device.count += 1
         if device.events is None or step.value is not None:
-            _perform(device, step, slots)
+            _perform(device, step, values)
         else:
-            _traced(device, step, slots)
+            _traced(device, step, values)
         for number in step.dead:
-            slots[number] = None
-    return [_filled(slots[number]) for number in plan.returned]
+            values.arrays[number] = None
+    arrays = [_filled(values.arrays[number]) for number in plan.returned]
+    return arrays, _known(values, plan.returned)
 
 
 def _filled(value: Array | None) -> Array:
@@ -71,44 +92,107 @@ def _filled(value: Array | None) -> Array:
     return value
 
 
-def _traced(device: Device, step: Step, slots: list[Array | None]) -> None:
+def _known(values: Values, numbers: Sequence[int]) -> list[int]:
+    return [values.holders[number] for number in numbers] if values.holders else []
+
+
+def _traced(device: Device, step: Step, values: Values) -> None:
     device.waited = 0.0
     begin = time.perf_counter()
-    _perform(device, step, slots)
+    _perform(device, step, values)
     end = time.perf_counter()
     moved = step.collective.bytes if step.collective else 0
     assert device.events is not None
     device.events.append(Event(device.number, step.op, begin, end, moved, device.waited))
 
 
-def _perform(device: Device, step: Step, slots: list[Array | None]) -> None:
+def _perform(device: Device, step: Step, values: Values) -> None:
+    arrays = values.arrays
     if step.value is not None:
-        slots[step.results[0]] = step.value
+        arrays[step.results[0]] = step.value
         return
-    operands = [_filled(slots[number]) for number in step.operands]
+    operands = [_filled(arrays[number]) for number in step.operands]
     results: Sequence[Array]
-    if step.places:
-        results = (apply(step.op.kind, operands, step.places),)
-    elif step.kernel is not None:
-        results = step.kernel(operands, step.attributes)
-    elif step.collective is not None:
-        result, device.waited = run_collective(device.number, step.collective, operands[0], device.mesh)
-        results = (result,)
-    elif step.branches:
-        results = _run(device, step.branches[_branch(step, operands[0])], slots)
-    elif step.callee:
-        results = _call(device, step.callee, operands)
+    if step.kernel is None:
+        results = _performed(device, step, operands, values)
+    elif device.holders is not None:
+        results = _computed_once(device, device.holders, step, operands, values.holders)
     else:
-        partitions = device.prepared.module.partitions
-        number = device.number % partitions if step.op.kind == "partition_id" else device.number // partitions
-        results = (np.array(number, np.uint32),)
-    for number, value in zip(step.results, results, strict=True):
-        slots[number] = value
+        results = computed(step, operands)
+    for number, array in zip(step.results, results, strict=True):
+        arrays[number] = array
 
 
-def _branch(step: Step, chosen: Array) -> int:
+def _performed(device: Device, step: Step, operands: list[Array], values: Values) -> Sequence[Array]:
+    """The results of a step that is no kernel of ours."""
+    if step.collective is not None:
+        return (_exchanged(device, step, operands[0], values.holders),)
+    results: Sequence[Array]
+    if step.callee:
+        results, holders = _call(device, step.callee, operands, _known(values, step.operands))
+    elif step.branches:
+        results, holders = _branched(device, step, operands[0], values)
+    else:
+        results = step.foreign(operands, step.attributes) if step.foreign else (_identity(device, step),)
+        holders = _own(device, step)
+    _note(step, holders, values.holders)
+    return results
+
+
+def _computed_once(
+    device: Device, holders: Holders, step: Step, operands: list[Array], known: list[int]
+) -> Sequence[Array]:
+    """The results of a kernel, computed by one of the devices that hold the operands if that is worth it."""
+    same = holders.everyone
+    for number in step.operands:
+        same &= known[number]
+    for number in step.results:
+        known[number] = same
+    if step.elements < holders.least:
+        return computed(step, operands)
+    place = holders.advance()
+    if same == holders.own or holders.apart:
+        return computed(step, operands)
+    work = device.mesh.once((place, same), same.bit_count(), lambda: common_work(step, operands))
+    return work.results
+
+
+def _exchanged(device: Device, step: Step, payload: Array, known: list[int]) -> Array:
+    """The result of a collective."""
+    assert step.collective is not None
+    place = device.holders.advance() if device.holders is not None else 0
+    got = run_collective(device.number, place, step.collective, payload, device.mesh)
+    device.waited = got.waited
+    _note(step, [step.collective.members[device.number]] if got.same else _own(device, step), known)
+    return got.result
+
+
+def _branched(device: Device, step: Step, chosen: Array, values: Values) -> Returned:
     """`if` takes its first region on true; `case` its last one for a number that is out of range."""
-    if step.op.kind == "if":
-        return 0 if bool(chosen) else 1
-    number = int(chosen)
-    return number if 0 <= number < len(step.branches) else len(step.branches) - 1
+    number = int(chosen) if step.op.kind == "case" else int(not chosen)
+    plan = step.branches[number if 0 <= number < len(step.branches) else -1]
+    holders = device.holders
+    if holders is None or values.holders[step.operands[0]] == holders.everyone:
+        return _run(device, plan, values)
+    holders.apart += 1
+    results, _ = _run(device, plan, values)
+    holders.apart -= 1
+    return results, [holders.own] * len(results)
+
+
+def _note(step: Step, holders: Sequence[int], known: list[int]) -> None:
+    """Note who holds each result of a step, if that is kept."""
+    if known:
+        for number, same in zip(step.results, holders, strict=True):
+            known[number] = same
+
+
+def _own(device: Device, step: Step) -> list[int]:
+    """That no other device is known to hold the results of a step."""
+    return [device.holders.own] * len(step.results) if device.holders is not None else []
+
+
+def _identity(device: Device, step: Step) -> Array:
+    partitions = device.prepared.module.partitions
+    number = device.number % partitions if step.op.kind == "partition_id" else device.number // partitions
+    return np.array(number, np.uint32)

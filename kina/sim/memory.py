@@ -8,11 +8,8 @@ from pathlib import Path
 
 from kina.diagnostics.finding import ProgramError, error
 from kina.mlir.syntax import Block, Function, Module
-from kina.sim.prepare import last_uses
+from kina.sim.prepare import VIEWS, last_uses
 from kina.source import Span
-
-#: Ops whose results are views of their operands, and take no memory of their own.
-_VIEWS = frozenset({"broadcast_in_dim", "reshape", "slice", "reverse", "transpose", "optimization_barrier"})
 
 
 def peak_bytes(module: Module) -> int:
@@ -61,7 +58,7 @@ def _peak(function: Function, block: Block, peaks: Mapping[str, int]) -> int:
         elif op.kind in ("if", "case"):
             inner = max(_peak(function, region, peaks) for region in op.regions)
         for number in op.results:
-            alive[number] = 0 if op.kind in _VIEWS else function.values[number].type.bytes
+            alive[number] = 0 if op.kind in VIEWS else function.values[number].type.bytes
             now += alive[number]
         peak = max(peak, now + inner)
         for number in (*deaths[index], *(n for n in op.results if n not in last)):

@@ -15,12 +15,15 @@ from kina.sim.kernels import KERNELS, Kernel
 from kina.sim.regions import prepared_attributes
 from kina.sim.reuse import candidates
 
+#: Ops whose results are views of their operands, and take no memory of their own.
+VIEWS = frozenset({"broadcast_in_dim", "reshape", "slice", "reverse", "transpose", "optimization_barrier"})
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One op, ready to run. `dead` are the values that no later step reads.
 
-    Exactly one of `kernel`, `value`, `collective`, `branches` and `callee` says what to do;
+    Exactly one of `kernel`, `foreign`, `value`, `collective`, `branches` and `callee` says what to do;
     a device's number (`partition_id`) has none of them.
     """
 
@@ -30,6 +33,10 @@ class Step:
     dead: tuple[int, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
     kernel: Kernel | None = None
+    #: elements of the kernel's largest operand or result; 0 if all that it does is to make a view
+    elements: int = 0
+    #: a kernel that may give something else each time
+    foreign: Kernel | None = None
     #: operands that the result may overwrite, if nobody else holds them
     places: tuple[int, ...] = ()
     value: Array | None = None
@@ -55,6 +62,8 @@ class Prepared:
     module: Module
     plans: Mapping[str, Plan]
     slots: Mapping[str, int]
+    #: elements of the largest value
+    largest: int
 
 
 def prepare(module: Module, foreign: Mapping[str, Kernel] = MappingProxyType({})) -> Prepared:
@@ -63,7 +72,11 @@ def prepare(module: Module, foreign: Mapping[str, Kernel] = MappingProxyType({})
     Calls of functions that `foreign` has run its kernels in place of their bodies.
     """
     plans = {function.name: _plan(function, function.body, module, foreign) for function in module.functions}
-    return Prepared(module, plans, {function.name: len(function.values) for function in module.functions})
+    slots = {function.name: len(function.values) for function in module.functions}
+    largest = max(
+        (value.type.elements for function in module.functions for value in function.values), default=0
+    )
+    return Prepared(module, plans, slots, largest)
 
 
 def _plan(function: Function, block: Block, module: Module, foreign: Mapping[str, Kernel]) -> Plan:
@@ -106,7 +119,7 @@ def _step(
     if op.kind == "call":
         kernel = foreign.get(str(op.attribute("callee")))
         if kernel is not None:
-            return Step(op, op.operands, op.results, dead, kernel=kernel)
+            return Step(op, op.operands, op.results, dead, foreign=kernel)
         return Step(op, op.operands, op.results, dead, callee=str(op.attribute("callee")))
     if op.kind in ("partition_id", "replica_id"):
         return Step(op, op.operands, op.results, dead)
@@ -119,8 +132,16 @@ def _step(
         # made once for all devices; nobody writes into an array that others hold
         value = _made(op, kernel, attributes)
         return Step(op, op.operands, op.results, dead, attributes, value=value)
-    places = _places(function, op, dead)
-    return Step(op, op.operands, op.results, dead, attributes, kernel=kernel, places=places)
+    places, elements = _places(function, op, dead), _elements(function, op)
+    return Step(
+        op, op.operands, op.results, dead, attributes, kernel=kernel, elements=elements, places=places
+    )
+
+
+def _elements(function: Function, op: Op) -> int:
+    if op.kind in VIEWS:
+        return 0
+    return max(function.values[number].type.elements for number in (*op.operands, *op.results))
 
 
 def _places(function: Function, op: Op, dead: tuple[int, ...]) -> tuple[int, ...]:

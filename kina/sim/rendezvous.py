@@ -19,6 +19,9 @@ from kina.sim.dtypes import Array
 
 Task = Callable[[], None]
 
+#: Elements of one piece of common work: small enough for a cache, large enough to be worth a wake-up.
+CHUNK = 1 << 17
+
 
 class StoppedError(Exception):
     """Unwinds a device's thread because the run has failed elsewhere, or was interrupted."""
@@ -31,17 +34,29 @@ class Call:
     op: Op
     group: tuple[int, ...]
     payload: Array
+    #: how far the device is; the same number on devices that took the same way to the same place
+    place: int = 0
 
 
 @dataclass(slots=True)
-class Meeting:
-    """A complete group: the members' tensors in group order, and the common work on them."""
+class Work:
+    """What several devices need done once. Tasks are taken by whoever is awake."""
 
-    payloads: list[Array]
-    result: Array | None = None
+    results: Sequence[Array] = ()
     tasks: Sequence[Task] = ()
     taken: int = 0
     open_tasks: int = 0
+    #: devices that have not come yet
+    awaited: int = 0
+
+
+@dataclass(slots=True)
+class Meeting(Work):
+    """A complete group: the members' tensors in group order, and the common work on them."""
+
+    payloads: list[Array] = field(default_factory=list)
+    #: whether all members are at the same place of the same way
+    together: bool = False
     #: when the last member arrived, on the clock of `time.perf_counter`
     complete_at: float = 0.0
 
@@ -54,6 +69,7 @@ class Rendezvous:
     condition: threading.Condition = field(default_factory=threading.Condition)
     waiting: dict[int, Call] = field(default_factory=dict)
     ready: dict[int, Meeting] = field(default_factory=dict)
+    begun: dict[tuple[int, int], Work] = field(default_factory=dict)
     finished: set[int] = field(default_factory=set)
     failure: Finding | None = None
     stopped: bool = False
@@ -92,8 +108,8 @@ class Rendezvous:
     def meet(self, device: int, call: Call, common: Callable[[Meeting], None]) -> Meeting:
         """Wait for the group of the call, and do the common work together.
 
-        `common` fills in the meeting's result and tasks; the last to arrive calls it. Tasks are taken by
-        whoever is awake; all are done when this returns.
+        `common` fills in the meeting's results and tasks; the last to arrive calls it. All tasks are done
+        when this returns.
         """
         with self.condition:
             self.check()
@@ -109,7 +125,9 @@ class Rendezvous:
         return meeting
 
     def _complete(self, call: Call, common: Callable[[Meeting], None]) -> None:
-        meeting = Meeting([self.waiting.pop(member).payload for member in call.group])
+        calls = [self.waiting.pop(member) for member in call.group]
+        meeting = Meeting(payloads=[each.payload for each in calls])
+        meeting.together = all(each.place == call.place for each in calls)
         meeting.complete_at = time.perf_counter()
         common(meeting)
         meeting.open_tasks = len(meeting.tasks)
@@ -117,23 +135,42 @@ class Rendezvous:
             self.ready[member] = meeting
         self.condition.notify_all()
 
-    def _work(self, meeting: Meeting) -> None:
-        if not meeting.tasks:
+    def once(self, key: tuple[int, int], devices: int, begin: Callable[[], Work]) -> Work:
+        """Work that so many devices ask for under one key, done.
+
+        The first to ask begins it. A device waits only while tasks are in the hands of others, who compute.
+        """
+        with self.condition:
+            self.check()
+            work = self.begun.get(key)
+            if work is None:
+                work = self.begun[key] = begin()
+                work.open_tasks, work.awaited = len(work.tasks), devices
+            work.awaited -= 1
+            if not work.awaited:
+                del self.begun[key]
+        self._work(work)
+        return work
+
+    def _work(self, work: Work) -> None:
+        if not work.tasks:
             return
         while True:
             with self.condition:
                 self.check()
-                if meeting.taken == len(meeting.tasks):
+                if work.taken == len(work.tasks):
                     break
-                task = meeting.tasks[meeting.taken]
-                meeting.taken += 1
+                task = work.tasks[work.taken]
+                work.taken += 1
             task()
             with self.condition:
-                meeting.open_tasks -= 1
-                if not meeting.open_tasks:
+                work.open_tasks -= 1
+                if not work.open_tasks:
+                    # tasks hold operands, which others may want to overwrite
+                    work.tasks, work.taken = (), 0
                     self.condition.notify_all()
         with self.condition:
-            while meeting.open_tasks:
+            while work.open_tasks:
                 self.check()
                 self.condition.wait()
 

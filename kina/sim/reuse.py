@@ -21,7 +21,7 @@ from kina.sim.kernels.elementwise import BINARY, UNARY, Elementwise, clamp, sele
 from kina.sim.kernels.repeated import applied
 
 #: Ops that take `out`, and the operands that it may be.
-_PLACES: Mapping[str, tuple[Elementwise, tuple[int, ...]]] = MappingProxyType(
+PLACES: Mapping[str, tuple[Elementwise, tuple[int, ...]]] = MappingProxyType(
     {kind: (function, (0,)) for kind, function in UNARY.items()}
     | {kind: (function, (0, 1)) for kind, function in BINARY.items()}
     | {"select": (select, (1, 2)), "clamp": (clamp, (1,))}
@@ -35,11 +35,11 @@ def candidates(
 
     A value that is an operand twice is left alone: its reference count is another one.
     """
-    if kind not in _PLACES:
+    if kind not in PLACES:
         return ()
     return tuple(
         place
-        for place in _PLACES[kind][1]
+        for place in PLACES[kind][1]
         if operands[place] in dead and operands.count(operands[place]) == 1 and types[place] == result
     )
 
@@ -63,11 +63,17 @@ def apply(kind: str, operands: list[Array], places: Sequence[int]) -> Array:
 
     Each operand is referred to by its slot and by the list, by nothing else of the caller's.
     """
-    function = _PLACES[kind][0]
-    for place in places:
-        if _references(operands, place) == _SOLE and _fits(operands, place):
-            return function(*operands, out=operands[place])
-    return applied(function, operands)
+    function, place = PLACES[kind][0], place_for(operands, places)
+    if place is None:
+        return applied(function, operands)
+    return function(*operands, out=operands[place])
+
+
+def place_for(operands: list[Array], places: Sequence[int]) -> int | None:
+    """The first of the places whose operand may be overwritten; None if nothing is safe."""
+    return next(
+        (place for place in places if _references(operands, place) == _SOLE and _fits(operands, place)), None
+    )
 
 
 def _fits(operands: Sequence[Array], place: int) -> bool:

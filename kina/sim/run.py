@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from kina.sim.dtypes import DTYPES, Array, dtype_name
 from kina.sim.execute import Device, run_main
 from kina.sim.faults import Faults
 from kina.sim.heap import kept
+from kina.sim.holders import WORTH, Holders, given_holders, united
 from kina.sim.prepare import Prepared, prepare
 from kina.sim.rendezvous import Rendezvous, StoppedError
 from kina.sim.trace import Event
@@ -29,11 +30,15 @@ _STARTS_WITHIN = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """`trace` records an event per op and device; `faults` are for tests; `blas_threads` per device."""
+    """`trace` records an event per op and device; `faults` are for tests; `blas_threads` per device.
+
+    Work that devices would repeat is done once from `least` elements on, never if that is None.
+    """
 
     trace: bool = False
     faults: Faults | None = None
     blas_threads: int | None = None
+    least: int | None = WORTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,9 @@ class RunResult:
 
 @dataclass(slots=True)
 class _Outcome:
-    outputs: list[list[Array]] = field(default_factory=list)
+    outputs: list[list[Array]]
+    #: for each output who holds the same, if that is kept
+    holders: list[list[int]]
 
 
 def run(
@@ -64,15 +71,26 @@ def run(
     checked = _check_inputs(prepared.module, inputs)
     count = prepared.module.devices
     mesh = Rendezvous(count)
+    least = options.least
+    if count == 1 or least is None or prepared.largest < least:
+        least = None
     devices = [
-        Device(number, prepared, mesh, options.faults, [] if options.trace else None)
+        Device(
+            number,
+            prepared,
+            mesh,
+            options.faults,
+            [] if options.trace else None,
+            Holders(1 << number, (1 << count) - 1, least) if least is not None else None,
+        )
         for number in range(count)
     ]
-    outcome = _Outcome([[] for _ in devices])
+    known = given_holders(checked) if least is not None else [[] for _ in devices]
+    outcome = _Outcome([[] for _ in devices], [[] for _ in devices])
     threads = [
         threading.Thread(
             target=_thread,
-            args=(device, checked[device.number], outcome),
+            args=(device, checked[device.number], known[device.number], outcome),
             name=f"kina-device-{device.number}",
             daemon=True,
         )
@@ -84,7 +102,8 @@ def run(
     if mesh.failure is not None:
         raise ProgramError(mesh.failure)
     events = tuple(event for device in devices for event in device.events or ())
-    return RunResult(tuple(tuple(outputs) for outputs in outcome.outputs), events)
+    outputs = united(outcome.outputs, outcome.holders) if least is not None else outcome.outputs
+    return RunResult(tuple(tuple(row) for row in outputs), events)
 
 
 def _join(threads: Sequence[threading.Thread], mesh: Rendezvous) -> None:
@@ -113,12 +132,13 @@ def _await_end(thread: threading.Thread) -> None:
         thread.join()
 
 
-def _thread(device: Device, inputs: list[Array], outcome: _Outcome) -> None:
+def _thread(device: Device, inputs: list[Array], known: list[int], outcome: _Outcome) -> None:
     given, arguments = inputs, list(inputs)
     given.clear()
     try:
         with np.errstate(all="ignore"):
-            outcome.outputs[device.number] = run_main(device, arguments)
+            outputs, holders = run_main(device, arguments, known)
+        outcome.outputs[device.number], outcome.holders[device.number] = outputs, holders
         device.mesh.finish(device.number)
     except StoppedError:
         return
