@@ -71,9 +71,10 @@ def apply(kind: str, operands: list[Array], places: Sequence[int]) -> Array:
 
 def place_for(operands: list[Array], places: Sequence[int]) -> int | None:
     """The first of the places whose operand may be overwritten; None if nothing is safe."""
-    return next(
-        (place for place in places if _references(operands, place) == _SOLE and _fits(operands, place)), None
-    )
+    for place in places:
+        if _references(operands, place) == _SOLE and _fits(operands, place):
+            return place
+    return None
 
 
 def _fits(operands: Sequence[Array], place: int) -> bool:

@@ -71,21 +71,9 @@ def run(
     checked = _check_inputs(prepared.module, inputs)
     count = prepared.module.devices
     mesh = Rendezvous(count)
-    least = options.least
-    if count == 1 or least is None or prepared.largest < least:
-        least = None
-    devices = [
-        Device(
-            number,
-            prepared,
-            mesh,
-            options.faults,
-            [] if options.trace else None,
-            Holders(1 << number, (1 << count) - 1, least) if least is not None else None,
-        )
-        for number in range(count)
-    ]
-    known = given_holders(checked) if least is not None else [[] for _ in devices]
+    devices = [_device(number, prepared, mesh, options) for number in range(count)]
+    once = devices[0].holders is not None
+    known = given_holders(checked) if once else [[] for _ in devices]
     outcome = _Outcome([[] for _ in devices], [[] for _ in devices])
     threads = [
         threading.Thread(
@@ -102,8 +90,17 @@ def run(
     if mesh.failure is not None:
         raise ProgramError(mesh.failure)
     events = tuple(event for device in devices for event in device.events or ())
-    outputs = united(outcome.outputs, outcome.holders) if least is not None else outcome.outputs
+    outputs = united(outcome.outputs, outcome.holders) if once else outcome.outputs
     return RunResult(tuple(tuple(row) for row in outputs), events)
+
+
+def _device(number: int, prepared: Prepared, mesh: Rendezvous, options: RunOptions) -> Device:
+    """A device that keeps who holds the same as it, if there is anything worth computing once."""
+    count, least = mesh.devices, options.least
+    holders = None
+    if least is not None and count > 1 and prepared.largest >= least:
+        holders = Holders(1 << number, (1 << count) - 1, least)
+    return Device(number, prepared, mesh, options.faults, [] if options.trace else None, holders)
 
 
 def _join(threads: Sequence[threading.Thread], mesh: Rendezvous) -> None:
