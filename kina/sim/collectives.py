@@ -17,7 +17,10 @@ from kina.mlir.groups import device_groups, moved_bytes, permutation
 from kina.mlir.syntax import Function, Module, Op
 from kina.sim.dtypes import Array, contiguous, is_narrow
 from kina.sim.kernels.reduction import Combine, reducer
-from kina.sim.rendezvous import CHUNK, Call, Meeting, Rendezvous, Task
+from kina.sim.rendezvous import Call, Meeting, Rendezvous, Task
+
+#: Elements of one piece of common work: small enough for a cache, large enough to be worth a wake-up.
+CHUNK = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)

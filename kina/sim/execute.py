@@ -12,9 +12,9 @@ from kina.sim.collectives import run_collective
 from kina.sim.dtypes import Array
 from kina.sim.faults import Faults
 from kina.sim.holders import Holders
-from kina.sim.pieces import common_work, computed
 from kina.sim.prepare import Plan, Prepared, Step
 from kina.sim.rendezvous import Rendezvous
+from kina.sim.reuse import apply
 from kina.sim.trace import Event
 
 
@@ -153,8 +153,15 @@ def _computed_once(
     place = holders.advance()
     if same == holders.own or holders.apart:
         return computed(step, operands)
-    work = device.mesh.once((place, same), same.bit_count(), lambda: common_work(step, operands))
-    return work.results
+    return device.mesh.once((place, same), same.bit_count(), lambda: computed(step, operands))
+
+
+def computed(step: Step, operands: list[Array]) -> Sequence[Array]:
+    """The results of a step that has a kernel; in the list of operands stand the only references to them."""
+    if step.places:
+        return (apply(step.op.kind, operands, step.places),)
+    assert step.kernel is not None
+    return step.kernel(operands, step.attributes)
 
 
 def _exchanged(device: Device, step: Step, payload: Array, known: list[int]) -> Array:

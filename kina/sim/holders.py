@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from kina.sim.dtypes import Array
 
-#: Elements of an operand or a result from which an op is worth the meeting of devices.
-WORTH = 1 << 17
+#: Elements of an operand or a result from which waiting for another device takes less than computing.
+WORTH = 1 << 18
 
 
 @dataclass(slots=True)

@@ -19,9 +19,6 @@ from kina.sim.dtypes import Array
 
 Task = Callable[[], None]
 
-#: Elements of one piece of common work: small enough for a cache, large enough to be worth a wake-up.
-CHUNK = 1 << 17
-
 
 class StoppedError(Exception):
     """Unwinds a device's thread because the run has failed elsewhere, or was interrupted."""
@@ -135,22 +132,24 @@ class Rendezvous:
             self.ready[member] = meeting
         self.condition.notify_all()
 
-    def once(self, key: tuple[int, int], devices: int, begin: Callable[[], Work]) -> Work:
-        """Work that so many devices ask for under one key, done.
+    def once(
+        self, key: tuple[int, int], devices: int, compute: Callable[[], Sequence[Array]]
+    ) -> Sequence[Array]:
+        """What so many devices ask for under one key, computed by the first of them.
 
-        The first to ask begins it. A device waits only while tasks are in the hands of others, who compute.
+        A device waits only while another one computes.
         """
         with self.condition:
             self.check()
             work = self.begun.get(key)
             if work is None:
-                work = self.begun[key] = begin()
-                work.open_tasks, work.awaited = len(work.tasks), devices
+                work = self.begun[key] = _single(compute)
+                work.awaited = devices
             work.awaited -= 1
             if not work.awaited:
                 del self.begun[key]
         self._work(work)
-        return work
+        return work.results
 
     def _work(self, work: Work) -> None:
         if not work.tasks:
@@ -203,6 +202,17 @@ class Rendezvous:
         self._stop(_stuck(self.waiting))
         if last is not None:
             raise StoppedError
+
+
+def _single(compute: Callable[[], Sequence[Array]]) -> Work:
+    """Work of one task."""
+    work = Work(open_tasks=1)
+
+    def task() -> None:
+        work.results = compute()
+
+    work.tasks = (task,)
+    return work
 
 
 def _names(devices: Sequence[int]) -> str:

@@ -63,18 +63,11 @@ def apply(kind: str, operands: list[Array], places: Sequence[int]) -> Array:
 
     Each operand is referred to by its slot and by the list, by nothing else of the caller's.
     """
-    function, place = PLACES[kind][0], place_for(operands, places)
-    if place is None:
-        return applied(function, operands)
-    return function(*operands, out=operands[place])
-
-
-def place_for(operands: list[Array], places: Sequence[int]) -> int | None:
-    """The first of the places whose operand may be overwritten; None if nothing is safe."""
+    function = PLACES[kind][0]
     for place in places:
         if _references(operands, place) == _SOLE and _fits(operands, place):
-            return place
-    return None
+            return function(*operands, out=operands[place])
+    return applied(function, operands)
 
 
 def _fits(operands: Sequence[Array], place: int) -> bool:

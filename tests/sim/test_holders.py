@@ -6,8 +6,10 @@ import os
 import signal
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,19 +21,19 @@ from kina.diagnostics.finding import ProgramError
 from kina.mlir.reader import read_module
 from kina.mlir.syntax import Module, Op
 from kina.mlir.verify import verify
-from kina.sim import execute, pieces
+from kina.sim import execute
 from kina.sim.dtypes import Array
 from kina.sim.faults import Faults
 from kina.sim.holders import given_holders
 from kina.sim.prepare import Step, prepare
-from kina.sim.rendezvous import Rendezvous, Work
+from kina.sim.rendezvous import Rendezvous
 from kina.sim.run import RunOptions, run
 from kina.source import Source
 from tests.oracle.cases import CASES, Case
 from tests.sim.test_run import ALL, BRANCH, HALVES, PAIRS, all_reduce, branch, module, no_threads_left
 
 T = "tensor<4xf32>"
-#: Everything that can be, is computed once, in pieces of one element.
+#: Everything that can be, is computed once.
 ONCE, EACH = RunOptions(least=1), RunOptions(least=None)
 STEPS = (
     *(f"{{r}} = stablehlo.{kind} {{a}}, {{b}} : {T}" for kind in ("add", "multiply", "divide", "maximum")),
@@ -109,13 +111,12 @@ def bits(outputs: Sequence[Sequence[Array]]) -> list[list[bytes]]:
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often a kernel computes a whole op, by its kind."""
     counts: Counter[str] = Counter()
-    plain = pieces.computed
+    plain = execute.computed
 
     def computed(step: Step, operands: list[Array]) -> Sequence[Array]:
         counts[step.op.kind] += 1
         return plain(step, operands)
 
-    monkeypatch.setattr(pieces, "computed", computed)
     monkeypatch.setattr(execute, "computed", computed)
     return counts
 
@@ -137,10 +138,8 @@ def test_the_bits_are_those_of_each_device(
     waits = np.random.default_rng(seed).random((4, 31)) * 0.001
     late = Faults(delay=lambda device, count, op: float(waits[device, count % 31]) * (count % 5 == device))
     expected = bits(run(prepared, given_, EACH).outputs)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "CHUNK", 1)
-        assert bits(run(prepared, given_, ONCE).outputs) == expected
-        assert bits(run(prepared, given_, RunOptions(least=1, faults=late)).outputs) == expected
+    assert bits(run(prepared, given_, ONCE).outputs) == expected
+    assert bits(run(prepared, given_, RunOptions(least=1, faults=late)).outputs) == expected
     assert bits(given_) == before
 
 
@@ -265,32 +264,33 @@ def test_nothing_is_left_of_common_work(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_work_that_is_done_holds_no_operands() -> None:
-    begun = Work(tasks=[lambda: None] * 3)
-    assert Rendezvous(2).once((1, 3), 2, lambda: begun) is begun
-    assert not begun.tasks
+    mesh, operand = Rendezvous(2), np.ones(4)
+    gone = weakref.ref(operand)
+
+    def compute(given_: list[Array]) -> list[Array]:
+        return [-given_[0]]
+
+    first = mesh.once((1, 3), 2, partial(compute, [operand]))
+    del operand
+    assert gone() is None
+    assert mesh.once((1, 3), 2, partial(compute, [])) is first
+    assert not mesh.begun
 
 
 @pytest.mark.parametrize(("raised", "code"), [(ValueError("no"), "K704"), (MemoryError(), "K707")])
-@pytest.mark.parametrize("chunk", [1, 1 << 17])
 def test_a_failure_ends_the_run_for_all(
-    monkeypatch: pytest.MonkeyPatch, raised: Exception, code: str, chunk: int
+    monkeypatch: pytest.MonkeyPatch, raised: Exception, code: str
 ) -> None:
-    def fails(*_: object, **__: object) -> Array:
+    def fails(step: Step, operands: list[Array]) -> Sequence[Array]:
         time.sleep(0.05)
         raise raised
 
-    monkeypatch.setattr(pieces, "CHUNK", chunk)
-    monkeypatch.setattr(pieces, "computed", fails)
-    monkeypatch.setattr(pieces, "PLACES", {"negate": (fails, (0,))})
-    found = module(f"%a = stablehlo.abs %x : {T}", f"%y = stablehlo.negate %a : {T}")
-    kind, place = ("negate", 4) if chunk == 1 else ("abs", 3)
-    if chunk == 1:
-        monkeypatch.setattr(pieces, "computed", lambda step, operands: step.kernel(operands, {}))
+    monkeypatch.setattr(execute, "computed", fails)
     with pytest.raises(ProgramError) as caught:
-        run(found, rows(0, [(0, 0, 0, 0)]), ONCE)
+        run(module(f"%y = stablehlo.negate %x : {T}"), rows(0, [(0, 0, 0, 0)]), ONCE)
     (finding,) = caught.value.findings
-    assert (finding.code, finding.primary.line if finding.primary else 0) == (code, place)
-    assert kind in finding.message
+    assert (finding.code, finding.primary.line if finding.primary else 0) == (code, 3)
+    assert "`negate`" in finding.message
     assert no_threads_left()
 
 
@@ -306,7 +306,7 @@ def test_an_interrupt_ends_devices_that_wait(monkeypatch: pytest.MonkeyPatch) ->
         begun.wait(60)
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(pieces, "computed", slow)
+    monkeypatch.setattr(execute, "computed", slow)
     steps = [f"%a{n} = stablehlo.abs {f'%a{n - 1}' if n else '%x'} : {T}" for n in range(100)]
     thread = threading.Thread(target=interrupt)
     thread.start()
@@ -333,7 +333,7 @@ def test_every_device_has_an_event_for_an_op_that_one_computes(monkeypatch: pyte
         time.sleep(0.2)
         return (np.abs(operands[0]),)
 
-    monkeypatch.setattr(pieces, "computed", slow)
+    monkeypatch.setattr(execute, "computed", slow)
     found = module(f"%y = stablehlo.abs %x : {T}")
     events = run(found, rows(0, [(0, 0, 0, 0)]), RunOptions(trace=True, least=1)).events
     assert sorted((event.device, event.op.kind) for event in events) == [(n, "abs") for n in range(4)]

@@ -15,7 +15,7 @@ from kina.sim.kernels import KERNELS
 from kina.sim.kernels.repeated import applied
 from kina.sim.prepare import prepare
 from kina.sim.regions import prepared_attributes
-from kina.sim.reuse import apply
+from kina.sim.reuse import PLACES, apply
 from kina.sim.run import run
 from kina.source import Source
 
@@ -125,6 +125,22 @@ def test_who_holds_an_operand_does_not_show_in_the_layout(kind: str, held: tuple
     places = tuple(range(len(flags), len(operands)))
     assert apply(kind, operands, places).flags.c_contiguous
     assert len(others) == len(held)
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_a_new_result_is_laid_out_as_its_operands(kind: str) -> None:
+    function, places = PLACES[kind]
+    count = 3 if kind in ("select", "clamp") else 1 if places == (0,) else 2
+    for dtype in (np.int32, np.float32):
+        operands = [np.ones((4, 3), dtype).T for _ in range(count)]
+        if kind == "select":
+            operands[0] = operands[0] != 0
+        try:
+            with np.errstate(all="ignore"):
+                result = function(*operands)
+        except TypeError:
+            continue  # an op of the other type
+        assert result.flags.f_contiguous
 
 
 def test_operands_of_one_layout_are_reused() -> None:

@@ -74,7 +74,7 @@ def power(x: Array, y: Array, out: Array | None = None) -> Array:
     if is_float(x.dtype):
         return cast(Array, np.power(x, y, out=out))
     one = x.dtype.type(1)
-    result = np.ones(np.broadcast_shapes(x.shape, y.shape), x.dtype)
+    result = np.ones_like(np.broadcast_to(x, np.broadcast_shapes(x.shape, y.shape)))
     base = np.array(np.broadcast_to(x, result.shape))
     exponent = np.array(np.broadcast_to(y, result.shape))
     negative = exponent < 0
@@ -155,7 +155,7 @@ def _popcnt(x: Array, out: Array | None = None) -> Array:
 
 def _leading_zeros(x: Array, out: Array | None = None) -> Array:
     bits = x.dtype.itemsize * 8
-    smeared = np.asarray(x).view(f"u{x.dtype.itemsize}").copy()
+    smeared = np.asarray(x).view(f"u{x.dtype.itemsize}").copy("K")
     step = 1
     while step < bits:
         smeared |= smeared >> smeared.dtype.type(step)
