@@ -27,6 +27,7 @@ class Call:
     values: int
     ops: int
     steps: int
+    paths: int
     callees: int
     outside: tuple[int, ...]
 
@@ -43,6 +44,7 @@ def begin(
         len(builder.values),
         len(builder.ops),
         former.steps,
+        len(former.made_paths),
         len(former.callees),
         _outside(former),
     )
@@ -89,9 +91,9 @@ def remember(former: Former, call: Call, result: Arg) -> None:
     values = tuple(former.builder.values[call.values :])
     ops = tuple(former.builder.ops[call.ops :])
     prefix, place = f"{call.path}.", former.outermost
-    if not all(value.name.startswith(prefix) for value in values):
+    paths = tuple(former.made_paths[call.paths :])
+    if not all(name.startswith(prefix) for name in (*[value.name for value in values], *paths)):
         return
-    paths = tuple([path for path in former.paths.taken if path.startswith(prefix)])
     if _meets(former.names, {value.name for value in values}) or _meets(former.paths, set(paths)):
         return
     spans = [each.span for each in values] + [each.span for each in ops]
@@ -125,6 +127,7 @@ def again(former: Former, call: Call) -> Arg | None:
         return None
     former.names.taken.update(names)
     former.paths.taken.update(paths)
+    former.made_paths.extend(paths)
     former.steps += formed.steps
     former.callees.extend(formed.callees)
     number = dict(zip(formed.arguments, call.arguments, strict=True))

@@ -41,7 +41,7 @@ def inline(
     names = {param.name.name: param.default is None for param in function.params}
     defined = None if callee.library else function.name.span
     given = match_arguments(former, function.name.name, names, defined, call, args, keywords)
-    path = former.paths.fresh(caller.scope.inner + function.name.name)
+    path = former.path_for(function.name.name)
     visible = former.library if callee.library else former.user
     former.frame = Frame({}, caller.scope.inside(path), visible)
     former.enter(call.span)

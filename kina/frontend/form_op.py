@@ -113,7 +113,7 @@ def expand(
     types = [former.builder.type_of(operand) for operand in operands]
     env = _environment(former, declared, operands, types, attributes, positions, place)
     caller, inside = former.frame, former.inside
-    path = former.paths.fresh(caller.scope.inner + declared.form.name.name)
+    path = former.path_for(declared.form.name.name)
     former.frame = Frame(env, caller.scope.inside(path), former.user)
     former.enter(place)
     former.calls.append(declared.definition)

@@ -29,7 +29,7 @@ def repeat(former: Former, expr: Repeat) -> Arg:
         states.append(evaluate(former, binding.value))
     extra = _instances(former, expr, count)
     outer = former.frame
-    base = former.paths.fresh(outer.scope.inner + expr.name.name)
+    base = former.path_for(expr.name.name)
     for index in range(count):
         scope = outer.scope.inside(f"{base}[{index}]")
         former.frame = Frame(dict(outer.env), scope, outer.visible)

@@ -114,6 +114,8 @@ class Former:
     frame: Frame
     names: Names = field(default_factory=Names)
     paths: Names = field(default_factory=Names)
+    #: the paths in the order in which they were made
+    made_paths: list[str] = field(default_factory=list)
     parameters: list[int] = field(default_factory=list)
     parameter_set: set[int] = field(default_factory=set)
     calls: list[Definition] = field(default_factory=list)
@@ -145,6 +147,12 @@ class Former:
     def name_for(self, base: str) -> str:
         """A unique printed name in the present scope."""
         return self.names.fresh(self.frame.scope.own + base)
+
+    def path_for(self, base: str) -> str:
+        """A unique path of a call or repetition in the present scope."""
+        path = self.paths.fresh(self.frame.scope.inner + base)
+        self.made_paths.append(path)
+        return path
 
     def span_for(self, span: Span) -> Span:
         """Where the user sees what stands at `span`."""
