@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from kina.frontend.ir import Op, Program, Value
 from kina.frontend.names import Names
+from kina.frontend.renumber import renumbered_op, renumbered_value
 
 #: Copies of constant ops, at most: this many, or twice the ops of the program.
 _COPIES_ALLOWED = 20_000
@@ -104,7 +105,7 @@ class _Copier:
             return
         self.allowed -= len(copied)
         renamed = self._copy(cone)
-        self.ops.append(_op(op, op.id, _substituted(op.operands, renamed), op.results))
+        self.ops.append(_op(op, _substituted(op.operands, renamed), op.results))
 
     def keep(self, results: Iterable[int]) -> None:
         """Places the constants that are results of the program, under their own names."""
@@ -141,7 +142,7 @@ class _Copier:
                 results = tuple([self._new_value(result) for result in op.results])
                 renamed.update(zip(op.results, results, strict=True))
             self.placed.add(op.id)
-            self.ops.append(_op(op, op.id, operands, results))
+            self.ops.append(_op(op, operands, results))
         return renamed
 
     def _new_value(self, value: int) -> int:
@@ -164,11 +165,13 @@ def _renumber(
     if len(values) == len(order) and all(old == new for new, old in enumerate(order)):
         numbered = tuple(values)
     else:
-        numbered = tuple([_renumber_value(values[old], new) for new, old in enumerate(order)])
+        numbered = tuple(
+            [renumbered_value(values[old], new, values[old].name) for new, old in enumerate(order)]
+        )
     return replace(
         program,
         values=numbered,
-        ops=tuple([_renumber_op(op, index, number) for index, op in enumerate(ops)]),
+        ops=tuple([renumbered_op(op, index, number) for index, op in enumerate(ops)]),
         parameters=tuple([number[value] for value in program.parameters]),
         results=tuple([number[value] for value in program.results]),
         annotations=tuple(
@@ -181,18 +184,5 @@ def _renumber(
     )
 
 
-def _renumber_value(value: Value, number: int) -> Value:
-    # Constructors, and not `replace`, which takes three times as long: this is done for all values and ops.
-    return Value(number, value.name, value.type, value.span, value.splat)
-
-
-def _renumber_op(op: Op, index: int, number: dict[int, int]) -> Op:
-    operands = tuple([number[value] for value in op.operands])
-    results = tuple([number[value] for value in op.results])
-    if index == op.id and operands == op.operands and results == op.results:
-        return op
-    return _op(op, index, operands, results)
-
-
-def _op(op: Op, number: int, operands: tuple[int, ...], results: tuple[int, ...]) -> Op:
-    return Op(number, op.kind, operands, results, op.attributes, op.span, op.origin)
+def _op(op: Op, operands: tuple[int, ...], results: tuple[int, ...]) -> Op:
+    return Op(op.id, op.kind, operands, results, op.attributes, op.span, op.origin)

@@ -7,13 +7,13 @@ make, by annotations, parameters or gradients, are formed anew each time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kina.frontend.builder import Arg
 from kina.frontend.former import OP_LIMIT, STEP_LIMIT, Definition, FormedCall, Former
-from kina.frontend.ir import Op, Value
 from kina.frontend.names import Names
+from kina.frontend.renumber import renumbered_op, renumbered_value
 from kina.source import Span
 
 
@@ -132,8 +132,16 @@ def again(former: Former, call: Call) -> Arg | None:
     former.callees.extend(formed.callees)
     number = dict(zip(formed.arguments, call.arguments, strict=True))
     number.update([(value.id, new) for new, value in enumerate(formed.values, call.values)])
-    former.builder.values.extend(_values(formed.values, names, number, former.outermost))
-    former.builder.ops.extend(_ops(formed.ops, call.ops, number, former.outermost))
+    builder, place = former.builder, former.outermost
+    builder.values.extend(
+        [
+            renumbered_value(value, number[value.id], name, place)
+            for value, name in zip(formed.values, names, strict=True)
+        ]
+    )
+    builder.ops.extend(
+        [renumbered_op(op, index, number, place) for index, op in enumerate(formed.ops, call.ops)]
+    )
     result = formed.result
     return Arg(result.span, tuple([number[value] for value in result.values]), result.literal)
 
@@ -146,17 +154,3 @@ def _fits(former: Former, formed: FormedCall) -> bool:
         and len(former.builder.ops) + len(formed.ops) <= OP_LIMIT
         and formed.callees.isdisjoint(map(id, former.calls))
     )
-
-
-def _values(
-    values: Iterable[Value], names: Iterable[str], number: Mapping[int, int], place: Span | None
-) -> Iterable[Value]:
-    for value, name in zip(values, names, strict=True):
-        yield Value(number[value.id], name, value.type, place or value.span, value.splat)
-
-
-def _ops(ops: Iterable[Op], first: int, number: Mapping[int, int], place: Span | None) -> Iterable[Op]:
-    for index, op in enumerate(ops, first):
-        operands = tuple([number[value] for value in op.operands])
-        results = tuple([number[value] for value in op.results])
-        yield Op(index, op.kind, operands, results, op.attributes, place or op.span, op.origin)
