@@ -23,6 +23,7 @@ from bench.peers.results import markdown, save, spread
 from bench.peers.run import Files, jax_environment, written
 from bench.peers.schemes import LARGE, LARGE_SIZES, SCHEMES, Scheme, Sizes
 from bench.plots import bars
+from kina.sim.blas_core import choose_core
 
 #: Engine -> what it is.
 ENGINES = {
@@ -63,6 +64,7 @@ def measured(sizes: Sizes, scheme: Scheme, model: str, rounds: int) -> list[Row]
 
 def take_turns(files: Files, emitted: Path, scheme: Scheme, model: str, rounds: int) -> list[Row]:
     """A row for each engine, whose steps alternate."""
+    choose_core()
     processes = {
         engine: subprocess.Popen(
             [sys.executable, "-m", "bench.peers.step", engine, str(emitted), str(files.stablehlo)],
