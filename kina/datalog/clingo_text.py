@@ -86,14 +86,13 @@ class _Writer:
     def rule(self, rule: Rule) -> str:
         outer = outer_variables(rule.clause)
         head = self.atom(rule.head)
-        body = [
-            part for join in plan(rule, self.relations, self.stratum, self.keys) for part in self.join(join)
-        ]
+        joins = plan(rule, self.relations, self.stratum, self.keys)
+        body = [part for place, join in enumerate(joins) for part in self.join(join, place)]
         body += [self.premise(premise, outer) for premise in rule.body if not isinstance(premise, Atom)]
         return f"{head} :- {', '.join(body)}." if body else f"{head}."
 
-    def join(self, join: Join) -> Iterator[str]:
-        arguments = [self.term(term) for term in join.atom.arguments]
+    def join(self, join: Join, place: int) -> Iterator[str]:
+        arguments = self.arguments(join.atom, f"W{place}")
         if join.first:
             yield "Start = 0"
             yield self._apply(join.atom.relation, arguments, "Start")
@@ -103,6 +102,22 @@ class _Writer:
             yield self._apply(join.atom.relation, arguments)
         for tie in join.ties:
             yield from self.tie(tie)
+
+    def arguments(self, atom: Atom, fresh: str) -> list[str]:
+        """The terms of a premise. Where a key is among them, a `_` is a variable, whose name begins with `fresh`.
+
+        The grounder keeps a copy of a relation without the columns of its `_`. A key has few tuples, so
+        that the copy takes longer than to see some of them twice; of small types the copy is much shorter.
+        """
+        columns = self.relations[atom.relation].columns
+        keyed = any(
+            column.type in self.keys and not isinstance(term, Wildcard)
+            for column, term in zip(columns, atom.arguments, strict=True)
+        )
+        return [
+            f"{fresh}_{place}" if keyed and isinstance(term, Wildcard) else self.term(term)
+            for place, term in enumerate(atom.arguments)
+        ]
 
     def tie(self, tie: Tie) -> Iterator[str]:
         """A product with 0 waits for the key as a tuple does, and makes no symbol."""
