@@ -112,6 +112,7 @@ def _grad(former: Former, expr: Apply) -> Arg:
     result = inline(former, definition, call, args, keywords, mark)
     loss = scalar(former, result, f"the result of `{name}`", expr.span)
     wrt = _asked(former, own.get("wrt"), given, params, name)
+    _check_some(former, wrt, expr, f"`{name}` is given no tensor of floating-point numbers")
     gradient = differentiate(former.builder, loss, wrt, start, former.span_for(expr.span), former.names.fresh)
     former.cotangents.extend(gradient.pairs)
     return Arg(expr.span, (loss, *gradient.values) if expr.head == "value_and_grad" else gradient.values)
@@ -182,6 +183,14 @@ def check_float(former: Former, value: int, name: str, span: Span) -> None:
         _no_gradient(f"`{name}` is {type_}, and only floating-point numbers have a gradient", span)
 
 
+def _check_some(former: Former, values: Sequence[int], expr: Apply, why: str) -> None:
+    """ProgramError K035 if a form asks for the gradients of nothing; `why` says so where it has no `:wrt`."""
+    if not values:
+        named = any(keyword.name == "wrt" for keyword in expr.keywords)
+        reason = "`:wrt` names no tensor" if named else why
+        _no_gradient(f"there is no gradient: {reason}", former.span_for(expr.span))
+
+
 def _no_gradient(message: str, span: Span) -> NoReturn:
     raise ProgramError(error("K035", message, span))
 
@@ -193,11 +202,8 @@ def _gradients(former: Former, expr: Apply) -> Arg:
         message = f"`gradients` takes one scalar and is given {len(expr.args)} arguments"
         raise ProgramError(error("K012", message, former.span_for(expr.span)))
     loss = scalar(former, evaluate(former, expr.args[0]), "this", expr.args[0].span)
-    values: list[int] = []
-    if "wrt" in own:
-        values = chosen(former, own["wrt"])
-    else:
-        values = trainable(former, loss)
+    values = chosen(former, own["wrt"]) if "wrt" in own else trainable(former, loss)
+    _check_some(former, values, expr, "the scalar depends on no parameter of floating-point numbers")
     return Arg(expr.span, of_program(former, loss, values, expr.span))
 
 

@@ -104,3 +104,22 @@ def test_ninety_six_layers_fit_on_a_page() -> None:
     assert len(text.splitlines()) < 60
     assert len(program.carries) == 4 + 96 * 10
     assert 15_000 < len(program.ops) < 25_000
+
+
+ZERO = """
+(mesh (x 2))
+(defn loss (a b c) (add (mean (multiply b (stop_gradient a))) (sum c)))
+(defn f ((a (tensor f32 [8 8]) @sharded(axis=0)) (b (tensor f32 [8 8])) (c (tensor f32 [8 8]) @sharded(axis=1)))
+  (grad loss a b c))
+"""
+
+
+def test_gradients_that_are_one_number_lie_as_their_parameters() -> None:
+    result = checked(ZERO)
+    assert result.program is not None
+    assert result.decisions is not None
+    names = [result.program.values[value].name for value in result.program.results]
+    layouts = [result.decisions.layouts[value] for value in result.program.results]
+    assert names == ["f.a'", "f.b'", "f.c'"]
+    assert layouts[0] == (("x",), ())
+    assert layouts[2] == ((), ("x",))

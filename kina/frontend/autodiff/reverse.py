@@ -103,8 +103,8 @@ def differentiate(
         builder.origin, builder.head, builder.span_for = outer
     owners = _owners(sweep, wrt, values, first_value)
     _name(builder, sweep.tape, owners, fresh)
-    repeated = builder.values
-    pairs = tuple(sorted([(value, each) for each, value in owners.items() if repeated[each].splat is None]))
+    paired = [each for each in owners if builder.values[each].splat is None or each in values]
+    pairs = tuple(sorted([(owners[each], each) for each in paired]))
     return Gradients(values, pairs, frozenset(value for value in wrt if value in sweep.totals))
 
 
