@@ -104,7 +104,7 @@ class _Writer:
             yield from self.tie(tie)
 
     def arguments(self, atom: Atom, fresh: str) -> list[str]:
-        """The terms of a premise. Where a key is among them, a `_` is a variable, whose name begins with `fresh`.
+        """The terms of a premise; beside a key a `_` is a variable, whose name begins with `fresh`.
 
         The grounder keeps a copy of a relation without the columns of its `_`. A key has few tuples, so
         that the copy takes longer than to see some of them twice; of small types the copy is much shorter.

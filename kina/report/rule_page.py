@@ -48,11 +48,16 @@ def rule_page(name: str, of: Sequence[RuleFile] | None = None, added: Sequence[S
         return None
     documents = {declared.name: declared.doc for file in files for declared in _declarations(file)}
     out = [f"# {name}", ""]
+    said: list[str] = []
     for named in found:
-        out += _clause(named)
-    used = dict.fromkeys(name for named in found for name in _relations(named.clause))
+        above = _above(named.clause)
+        out += above if above != said else []
+        out += [f"{named.file}:{named.clause.span.line}", "", "```prolog", _dedented(named.clause), "```", ""]
+        said = above
+    # those of a level are documented once for all levels
+    used = dict.fromkeys(name.rpartition(".")[2] for named in found for name in _relations(named.clause))
     out += ["## Relations", ""]
-    out += [f"- `{relation}`: {_first(documents.get(relation, ''))}" for relation in used]
+    out += [f"- `{relation}`: {_meaning(documents.get(relation, ''))}" for relation in used]
     return "\n".join(out) + "\n"
 
 
@@ -81,23 +86,16 @@ def _declarations(file: RuleFile) -> Iterator[Declaration]:
         yield from (part for part in inside if isinstance(part, Declaration))
 
 
-def _clause(named: _Named) -> list[str]:
-    code = metadata_text(named.clause.metadata, "code")
-    hidden = metadata_text(named.clause.metadata, "hide") is not None
-    out = [named.clause.doc.strip(), ""] if named.clause.doc else []
+def _above(clause: Clause) -> list[str]:
+    """What is said of a clause above its text."""
+    code = metadata_text(clause.metadata, "code")
+    hidden = metadata_text(clause.metadata, "hide") is not None
+    out = [clause.doc.strip(), ""] if clause.doc else []
     if code:
         out += [f"It objects with {code}: `kina explain {code}` says more.", ""]
     if hidden:
         out += ["Short proofs leave this step out.", ""]
-    return [
-        *out,
-        f"{named.file}:{named.clause.span.line}",
-        "",
-        "```prolog",
-        _dedented(named.clause),
-        "```",
-        "",
-    ]
+    return out
 
 
 def _dedented(clause: Clause) -> str:
@@ -119,6 +117,6 @@ def _relations(clause: Clause) -> Iterator[str]:
                     yield from (part.relation for part in aggregate.body if isinstance(part, Atom))
 
 
-def _first(doc: str) -> str:
-    """The first sentence of a declaration's comment."""
-    return doc.strip().split("\n")[0] or "not documented"
+def _meaning(doc: str) -> str:
+    """A declaration's comment in one line, without its example."""
+    return " ".join(doc.partition("\nExample:")[0].split()) or "not documented"

@@ -109,7 +109,9 @@ def test_ninety_six_layers_fit_on_a_page() -> None:
 ZERO = """
 (mesh (x 2))
 (defn loss (a b c) (add (mean (multiply b (stop_gradient a))) (sum c)))
-(defn f ((a (tensor f32 [8 8]) @sharded(axis=0)) (b (tensor f32 [8 8])) (c (tensor f32 [8 8]) @sharded(axis=1)))
+(defn f ((a (tensor f32 [8 8]) @sharded(axis=0))
+         (b (tensor f32 [8 8]))
+         (c (tensor f32 [8 8]) @sharded(axis=1)))
   (grad loss a b c))
 """
 
