@@ -148,7 +148,7 @@ class Check:
     def tensors(self) -> Mapping[str, Tensor]:
         """Every value by its full name, in the order of the program."""
         program, decisions = self._program, self._decisions
-        annotated = {annotation.value for annotation in program.annotations}
+        annotated = {annotation.value for annotation in program.annotations if not annotation.settled}
         return MappingProxyType(
             {
                 value.name: Tensor(

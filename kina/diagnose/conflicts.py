@@ -161,18 +161,23 @@ def asked(side: Side) -> str:
 
 
 def _notes(case: Case, group: Sequence[Conflict]) -> tuple[str, ...]:
-    notes: list[str] = []
     home = group[0].value
-    if len(group) > 1:
-        verb = "asks" if len(group) == 2 else "ask"
-        places = _places(case, home, [conflict.value for conflict in group[1:]])
-        notes.append(f"{plural(len(group) - 1, 'more place')} {verb} the same ({places})")
+    notes = list(places_note(case, group, "asks the same", "ask the same"))
     waiting = _dependent(case, group)
     if waiting:
         verb = "depends" if len(waiting) == 1 else "depend"
         places = _places(case, home, waiting)
         notes.append(f"{plural(len(waiting), 'more finding')} {verb} on this one ({places})")
     return tuple(notes)
+
+
+def places_note(case: Case, group: Sequence[Conflict], one: str, several: str) -> tuple[str, ...]:
+    """What holds of the tensors of a group besides the first, said of one and of several; nothing of none."""
+    others = [conflict.value for conflict in group[1:]]
+    if not others:
+        return ()
+    said = one if len(others) == 1 else several
+    return (f"{plural(len(others), 'more place')} {said} ({_places(case, group[0].value, others)})",)
 
 
 def _places(case: Case, home: Value, values: Sequence[Value]) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kina.diagnose.case import axis_words
-from kina.diagnose.conflicts import Conflict, Side, conflicts, message
+from kina.diagnose.conflicts import Conflict, Side, causes, conflicts, message, places_note
 from kina.diagnose.solved import Solved
 from kina.diagnostics.finding import Finding, Label
 from kina.facts.entry import level_names
@@ -28,7 +28,7 @@ class Settled:
 
 
 def settle(solved: Solved, again: Solve) -> Settled:
-    """Give each conflict the side with the cheaper plan, as an annotation of the lowest priority.
+    """Give the conflicts of each cause the side with the cheaper plan, as annotations of the lowest priority.
 
     The roots of the first level that has any come first; `again` solves a changed program.
     """
@@ -37,7 +37,7 @@ def settle(solved: Solved, again: Solve) -> Settled:
         roots = _first_roots(solved)
         if not roots:
             break
-        solved, finding = _settle_one(solved, roots, again)
+        solved, finding = _settle_cause(solved, _alike(solved, roots), again)
         findings.append(finding)
     return Settled(solved, tuple(findings))
 
@@ -55,29 +55,45 @@ def _first_roots(solved: Solved) -> tuple[Conflict, ...]:
     return found
 
 
-def _settle_one(solved: Solved, roots: tuple[Conflict, ...], again: Solve) -> tuple[Solved, Finding]:
-    conflict = roots[0]
-    options = [(side, again(_annotated(solved, conflict, side))) for side in (conflict.one, conflict.two)]
+def _alike(solved: Solved, roots: tuple[Conflict, ...]) -> list[Conflict]:
+    """The first conflict, and those of its cause that ask the same: settled apart, they could part ways."""
+    cause = next(group for group in causes(solved.case, roots) if roots[0] in group)
+    return [
+        roots[0],
+        *(each for each in cause if each is not roots[0] and each.fact[1:] == roots[0].fact[1:]),
+    ]
+
+
+def _settle_cause(solved: Solved, alike: Sequence[Conflict], again: Solve) -> tuple[Solved, Finding]:
+    sides = (alike[0].one, alike[0].two)
+    options = [(side, again(_annotated(solved, alike, side))) for side in sides]
     costs = [option.decisions().cost_bytes for _, option in options]
     best = 0 if costs[0] <= costs[1] else 1
     side, other = options[best][0], options[1 - best][0]
-    return options[best][1], _warning(solved, conflict, side, other, costs[best], costs[1 - best])
+    return options[best][1], _warning(solved, alike, side, other, costs[best], costs[1 - best])
 
 
-def _annotated(solved: Solved, conflict: Conflict, side: Side) -> Program:
-    """The program with the side's layout on the contested tensor, and on alike ones of repeated layers."""
+def _annotated(solved: Solved, alike: Sequence[Conflict], side: Side) -> Program:
+    """The program with the side's layout on the contested tensors, and on those of repeated layers."""
     program = solved.program
     lowest = max(solved.facts.priorities) + 1
-    alike = [
+    places = {conflict.value.span for conflict in alike}
+    contested = [
         solved.case.value(fact[0])
         for fact in solved.case.rows("conflict")
-        if fact[1:] == conflict.fact[1:] and solved.case.value(fact[0]).span == conflict.value.span
+        if fact[1:] == alike[0].fact[1:] and solved.case.value(fact[0]).span in places
     ]
-    notes = tuple(Annotation(value.id, "sharded", value.span, side.dim, side.axes, lowest) for value in alike)
+    notes = tuple(
+        Annotation(value.id, "sharded", value.span, side.dim, side.axes, lowest, settled=True)
+        for value in contested
+    )
     return replace(program, annotations=(*program.annotations, *notes))
 
 
-def _warning(solved: Solved, conflict: Conflict, side: Side, other: Side, cost: int, more: int) -> Finding:
+def _warning(
+    solved: Solved, alike: Sequence[Conflict], side: Side, other: Side, cost: int, more: int
+) -> Finding:
+    conflict = alike[0]
     labels = tuple(
         Label(note.span, f"asks for dim {each.dim} over {axis_words(each.axes)}")
         for each in (conflict.one, conflict.two)
@@ -91,6 +107,7 @@ def _warning(solved: Solved, conflict: Conflict, side: Side, other: Side, cost: 
         conflict.value.span,
         "settled here",
         labels=tuple(dict.fromkeys(labels)),
+        notes=places_note(solved.case, alike, "is settled alike", "are settled alike"),
         proof=solved.case.proof("conflict", conflict.fact),
         rule="conflict.requests-meet",
         more=("`kina explain K203`",),

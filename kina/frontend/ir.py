@@ -136,6 +136,8 @@ class Annotation:
     - "replicated": none of `axes` may split the value
     - "closed": dims without a "sharded" annotation stay whole
     - "pending": the value is a pending `reduction` ("sum", "max", "min", "prod") over `axes`
+
+    Or what settles a conflict in the user's place: then `settled`.
     """
 
     value: int
@@ -145,6 +147,7 @@ class Annotation:
     axes: tuple[str, ...] = ()
     priority: int = 0
     reduction: str | None = None
+    settled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def findings_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
 
 
 def _tensors(program: Program, decisions: Decisions) -> list[dict[str, Any]]:
-    annotated = {annotation.value for annotation in program.annotations}
+    annotated = {annotation.value for annotation in program.annotations if not annotation.settled}
     return [
         {
             "name": value.name,

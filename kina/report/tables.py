@@ -50,8 +50,11 @@ def size_text(count: int) -> str:
 
 
 def layout_rows(program: Program, decisions: Decisions, every: bool) -> tuple[list[tuple[str, ...]], int]:
-    """Name, type, role and `given` of each value, alike ones on one row; and how many are not shown."""
-    annotated = {annotation.value for annotation in program.annotations}
+    """Name, type, role and origin of each value, alike ones on one row; and how many are not shown.
+
+    The origin is `given` where the user annotated the value, `settled` where a conflict was settled there.
+    """
+    annotated = {each.value: "settled" if each.settled else "given" for each in program.annotations}
     roles = dict.fromkeys(program.parameters, "parameter")
     roles.update({value: "result" for value in program.results if value not in roles})
     groups: dict[tuple[str, str, str, str], list[str]] = {}
@@ -61,7 +64,7 @@ def layout_rows(program: Program, decisions: Decisions, every: bool) -> tuple[li
             _INDEX.sub("[*]", value.name),
             value_type(program, decisions, value.id),
             roles.get(value.id, ""),
-            "given" if value.id in annotated else "",
+            annotated.get(value.id, ""),
         )
         groups.setdefault(key, []).append(value.name)
     rows = [(_fold(names), type_, role, given) for (_, type_, role, given), names in groups.items()]
