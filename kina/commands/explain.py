@@ -39,6 +39,6 @@ def _page(topic: str, rules: tuple[str, ...]) -> str:
     found = rule_page(topic, added=added)
     if found is not None:
         return found
-    raise SetupError(
-        f"there is no error code and no rule `{topic}`", near_it(topic, (*known, *rule_names(added)))
-    )
+    help_ = near_it(topic, (*known, *rule_names(added)))
+    help_ = help_ or f"`kina rules show {topic}` prints what is known of an op or a relation of that name"
+    raise SetupError(f"there is no error code and no rule `{topic}`", help_)

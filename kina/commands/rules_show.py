@@ -82,6 +82,7 @@ def _json(base: RuleBase, name: str, solver: str) -> str:
 def _unknown(name: str, base: RuleBase) -> Exception:
     from kina.diagnostics.finding import SetupError
     from kina.frontend.suggest import near_it
+    from kina.rulebook.narrow import becomes
 
-    help_ = near_it(name, known_names(base))
+    help_ = becomes(name) or near_it(name, known_names(base)) or "`--rules FILE` adds a file of your own"
     return SetupError(f"there is no op, no rule and no relation `{name}`", help_)

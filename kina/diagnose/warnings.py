@@ -88,7 +88,8 @@ def _repeat(case: Case, axis: str, wasted: list[tuple[int, Op]], total: int) -> 
         f" {plural(sum(program.type_of(value).bytes for value in set(op.operands)), 'byte')}"
     ]
     if len(wasted) > 1:
-        notes.append(f"{plural(len(wasted) - 1, 'more product')} repeat their work over `{axis}`")
+        others = plural(len(wasted) - 1, "more product")
+        notes.append(f"{others} {'repeats its' if len(wasted) == 2 else 'repeat their'} work over `{axis}`")
     return Finding(
         "K504",
         "warning",

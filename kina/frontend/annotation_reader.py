@@ -46,10 +46,13 @@ def read_annotation(source: Source, start: int, end: int) -> AnnotationForm:
 
 def _item(source: Source, key: _Piece, opened: int) -> AnnotationItem:
     if key.mark:
-        fail(source, "K410", "an annotation's arguments are written `key=value`", key.start, key.end)
+        message = "an annotation's arguments are written `key=value`"
+        fail(source, "K410", message, key.start, key.end, "such as `@sharded(axis=0, mesh=x)`")
     equals = _next(source, key.end, opened)
     if equals.mark != "=":
-        fail(source, "K410", f"`{key.word}` is not followed by `=` and a value", key.start, key.end)
+        message = f"`{key.word}` is not followed by `=` and a value"
+        meant = f"`axis={key.word}`" if key.word.isdigit() else f"`mesh={key.word}`"
+        fail(source, "K410", message, key.start, key.end, f"write {meant}, if that is meant")
     piece = _next(source, equals.end, opened)
     value: Number | AxisName | AxisList
     if piece.mark == "(":

@@ -21,6 +21,8 @@ _KEYS = {
     "closed": (),
     "pending": ("mesh", "kind"),
 }
+#: Mesh axes that a help offers.
+_LISTED = 3
 _REDUCTIONS = ("sum", "max", "min", "prod")
 
 
@@ -184,7 +186,9 @@ def _axes(mesh: Mesh, form: AnnotationForm, items: dict[str, AnnotationItem]) ->
             return (known[0],)
         listed = ", ".join([f"`{name}`" for name in known])
         message = f"`@{form.name}` does not say which mesh axis it means: the mesh has {listed}"
-        raise ProgramError(error("K404", message, form.span, helps=(Help(f"write `mesh={known[0]}`"),)))
+        either = " or ".join([f"`mesh={name}`" for name in known[:_LISTED]])
+        help_ = Help(f"write {either}, or `mesh=({','.join(known[:2])})` for both in turn")
+        raise ProgramError(error("K404", message, form.span, helps=(help_,)))
     value = items["mesh"].value
     names = value.names if isinstance(value, AxisList) else (value,)
     if not names:

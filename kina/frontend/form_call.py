@@ -90,14 +90,14 @@ def match_arguments(
     ProgramError K012, K013 or K014 where they do not fit; `defined` is where the user defines it.
     """
     names = list(params)
+    notes = (f"its parameters are {', '.join([f'`{each}`' for each in names])}",) if names else ()
     given = dict(zip(names, args, strict=False))
     for keyword in call.keywords:
         span = former.span_for(keyword.span)
         if keyword.name not in names:
+            message = f"`{name}` has no parameter `{keyword.name}`"
             helps = did_you_mean(keyword.name, names)
-            raise ProgramError(
-                error("K013", f"`{name}` has no parameter `{keyword.name}`", span, helps=helps)
-            )
+            raise ProgramError(error("K013", message, span, notes=notes, helps=helps))
         if keyword.name in given:
             raise ProgramError(error("K014", f"`{keyword.name}` is given twice", span))
         given[keyword.name] = keywords[keyword.name]
@@ -107,7 +107,6 @@ def match_arguments(
     needed = sum(params.values())
     takes = f"{needed}" if needed == len(params) else f"{needed} to {len(params)}"
     labels = () if defined is None else (Label(defined, "is defined here"),)
-    notes = (f"its parameters are {', '.join([f'`{each}`' for each in names])}",) if names else ()
     message = f"`{name}` takes {takes} arguments and is given {len(args) + len(keywords)}"
     at = f"`{missing[0]}` is missing" if missing else ""
     raise ProgramError(error("K012", message, former.span_for(call.span), at, labels=labels, notes=notes))

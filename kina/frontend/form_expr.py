@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
-from kina.diagnostics.finding import ProgramError, error
+from kina.diagnostics.finding import Help, ProgramError, error
 from kina.frontend.ast import (
     Annotated,
     AnnotationForm,
@@ -63,11 +63,12 @@ def evaluate(former: Former, expr: Expr) -> Arg:
     return result
 
 
-def literal(former: Former, expr: Expr, what: str) -> Literal:
-    """The compile-time value of an expression; ProgramError if it is a tensor."""
+def literal(former: Former, expr: Expr, what: str, helps: tuple[Help, ...] = ()) -> Literal:
+    """The compile-time value of an expression; ProgramError, with the `helps`, if it is a tensor."""
     arg = evaluate(former, expr)
     if arg.literal is None:
-        raise ProgramError(error("K021", f"{what} is known at compile time, and this is a tensor", arg.span))
+        message = f"{what} is known at compile time, and this is a tensor"
+        raise ProgramError(error("K021", message, arg.span, helps=helps))
     return arg.literal
 
 
@@ -234,8 +235,9 @@ def _let(former: Former, expr: Let) -> Arg:
 
 def _listing(former: Former, expr: Listing) -> Literal:
     items: list[Literal] = []
+    helps = (Help("several tensors are given one by one, without brackets: `(concatenate a b 0)`"),)
     for item in expr.items:
-        items.append(literal(former, item, "an entry of a list"))
+        items.append(literal(former, item, "an entry of a list", helps))
     return tuple(items)
 
 

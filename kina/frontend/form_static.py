@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from kina.diagnostics.finding import ProgramError, error
+from kina.diagnostics.finding import Help, ProgramError, error
 from kina.frontend.ast import Apply
 from kina.frontend.builder import Arg, Builder, Literal
 
@@ -25,6 +25,11 @@ _ARITY: dict[str, tuple[int, int | None]] = {
     "+": (1, None), "-": (1, None), "*": (1, None), "/": (2, 2), "%": (2, 2), "**": (2, 2), "=": (2, 2),
     **dict.fromkeys(_COMPARE, (2, 2)),
     "shape": (1, 2), "rank": (1, 1), "dtype": (1, 1), "tensor?": (1, 1),
+}  # fmt: skip
+#: name -> the op that does the same with tensors
+_OF_TENSORS = {
+    "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder", "**": "power",
+    "=": "equal", "<": "less", ">": "greater", "<=": "less_equal", ">=": "greater_equal",
 }  # fmt: skip
 #: The names that are evaluated here.
 STATIC = frozenset(_ARITY)
@@ -82,9 +87,10 @@ def _tensor(call: Apply, arg: Arg) -> int:
 
 def _literal(call: Apply, arg: Arg) -> Literal:
     if arg.literal is None:
-        raise ProgramError(
-            error("K021", f"`{call.head}` works at compile time and is given a tensor", arg.span)
-        )
+        message = f"`{call.head}` works at compile time and is given a tensor"
+        of_tensors = "negate" if call.head == "-" and len(call.args) == 1 else _OF_TENSORS.get(call.head)
+        helps = (Help(f"`{of_tensors}` does it with tensors"),) if of_tensors else ()
+        raise ProgramError(error("K021", message, arg.span, helps=helps))
     return arg.literal
 
 

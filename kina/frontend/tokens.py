@@ -24,9 +24,10 @@ _TEXT_STOP = re.compile(r'["\\]')
 _NAME_STOP = re.compile(r"[|\\]")
 
 
-def fail(source: Source, code: str, message: str, start: int, end: int) -> NoReturn:
+def fail(source: Source, code: str, message: str, start: int, end: int, help_: str = "") -> NoReturn:
     """Raises the finding `code` on the characters `start` up to `end`."""
-    raise ProgramError(error(code, message, Span(source, start, min(end, len(source.text)))))
+    helps = (Help(help_),) if help_ else ()
+    raise ProgramError(error(code, message, Span(source, start, min(end, len(source.text))), helps=helps))
 
 
 def number(text: str, span: Span) -> int | float | None:

@@ -73,5 +73,15 @@ def _files(name: str, known: Iterable[str]) -> Collection[str]:
     return {file for file in known if PurePath(file).name == PurePath(name).name}
 
 
+def becomes(name: str) -> str:
+    """The help for a name that programs write and rules do not know; "" for any other."""
+    from kina.frontend.form_modules import library
+    from kina.frontend.forms import FORMS
+
+    written = name in FORMS or name in library()
+    return f"`{name}` becomes ops of other names, which `docs/language.md` lists" if written else ""
+
+
 def _unknown(what: str, name: str, known: Iterable[str]) -> None:
-    raise SetupError(f"there is no {what} and no rule file `{name}`", near_it(name, dict.fromkeys(known)))
+    help_ = becomes(name) or near_it(name, dict.fromkeys(known))
+    raise SetupError(f"there is no {what} and no rule file `{name}`", help_)

@@ -48,6 +48,9 @@ def _parse(bound: Bound, equation: str, count: int) -> tuple[list[str], str]:
     if len(equation) > _LONGEST:
         message = f"the equation has {len(equation):,} characters; at most {_LONGEST:,} are taken"
         bound.refuse("K110", message, bound.arg("equation").span)
+    if "..." in equation:
+        problem = "has `...`, but each dim is named by a letter"
+        _fault(bound, problem, "name the dims that `...` stands for: `...j,jk->...k` is `abj,jk->abk`")
     text = "".join(equation.split())
     before, arrow, output = text.partition("->")
     inputs = before.split(",")
@@ -73,8 +76,8 @@ def _parse(bound: Bound, equation: str, count: int) -> tuple[list[str], str]:
     return inputs, output
 
 
-def _fault(bound: Bound, problem: str) -> None:
-    bound.refuse("K110", f"`{bound.text('equation')}` {problem}", bound.arg("equation").span)
+def _fault(bound: Bound, problem: str, help_: str = "") -> None:
+    bound.refuse("K110", f"`{bound.text('equation')}` {problem}", bound.arg("equation").span, help_)
 
 
 def _sizes(bound: Bound, inputs: Sequence[str], values: Sequence[int]) -> dict[str, int]:
