@@ -81,14 +81,20 @@ def _layouts(program: Program, decisions: Decisions, every: bool, style: Style) 
 
 
 def _main_values(program: Program, always: Set[int]) -> list[Value]:
-    """The last value of each run of values that stand for one form, without constants; and `always`."""
-    out = []
-    for value in program.values:
-        following = program.values[value.id + 1 : value.id + 2]
-        inner = any(after.span == value.span for after in following)
-        if value.id in always or not (inner or value.id in program.constants):
-            out.append(value)
-    return out
+    """What forms and calls give, without what lies inside them and without constants; and `always`.
+
+    Inside is what an op at the same place goes on with. Ops of a gradient stand at the place of the op that
+    they turn round, and go on with what that one gave, which is not inside.
+    """
+    derived = {value for op in program.ops if op.origin == "derived" for value in op.results}
+    inner = {
+        value
+        for op in program.ops
+        for value in op.operands
+        if program.values[value].span == op.span and (op.origin != "derived" or value in derived)
+    }
+    hidden = (inner | set(program.constants)) - always
+    return [value for value in program.values if value.id not in hidden]
 
 
 def collective_rows(program: Program, decisions: Decisions) -> list[tuple[str, ...]]:
@@ -125,9 +131,17 @@ def _fold(names: Sequence[str]) -> str:
         return names[0]
     found = [_INDEX.findall(name) for name in names]
     numbers = [int(indices[0]) for indices in found if len(indices) == 1]
-    if len(numbers) == len(names) and numbers == list(range(numbers[0], numbers[0] + len(names))):
-        return _INDEX.sub(f"[{numbers[0]}-{numbers[-1]}]", names[0])
+    # gradients come from the last layer to the first
+    if len(numbers) == len(names) and numbers in (
+        _run(numbers[0], len(names), 1),
+        _run(numbers[0], len(names), -1),
+    ):
+        return _INDEX.sub(f"[{min(numbers)}-{max(numbers)}]", names[0])
     return f"{_INDEX.sub('[*]', names[0])} ×{len(names)}"
+
+
+def _run(first: int, count: int, step: int) -> list[int]:
+    return list(range(first, first + step * count, step))
 
 
 def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], style: Style) -> list[str]:
