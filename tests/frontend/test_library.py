@@ -136,9 +136,13 @@ def layer_norm(x: Array, gamma: Array, beta: Array) -> Array:
         ("(softmax x 0)", lambda x: softmax(x, 0)),
         ("(log_softmax x)", lambda x: np.log(softmax(x))),
         ("(log_softmax x :dim 1)", lambda x: np.log(softmax(x, 1))),
+        ("(logsumexp x)", lambda x: np.log(np.exp(x).sum(-1))),
+        ("(logsumexp x 0)", lambda x: np.log(np.exp(x).sum(0))),
+        ("(variance x)", lambda x: np.var(x, -1)),
+        ("(variance x :dim 1)", lambda x: np.var(x, 1)),
     ],
 )
-def test_activations(call: str, expected: Any) -> None:
+def test_activations_and_reductions(call: str, expected: Any) -> None:
     x = normal(2, 3, 5)
     np.testing.assert_allclose(run(call, x=x)[0], expected(x), rtol=1e-6)
 
