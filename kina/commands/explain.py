@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kina.commands.completion import topic_completion
 from kina.commands.options import rules_option
 from kina.diagnostics.finding import SetupError
 from kina.diagnostics.pages import codes, page
@@ -18,7 +19,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("topic", metavar="CODE|RULE")
+@click.argument("topic", metavar="CODE|RULE", shell_complete=topic_completion)
 @rules_option
 def explain(topic: str, rules: tuple[str, ...]) -> int:
     """Print the page of an error code or of a rule."""

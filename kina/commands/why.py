@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kina.commands.completion import tensor_completion
 from kina.commands.options import options_from, program_options, solver_option
 from kina.commands.show import style_for
 from kina.output import write_stderr, write_stdout
@@ -32,7 +33,7 @@ with --not is so), or the program is at fault; 2 there is no such tensor, dim, a
 
 @click.command(epilog=_EPILOG)
 @click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
-@click.argument("tensor", metavar="TENSOR[.DIM][@AXIS]", required=False)
+@click.argument("tensor", metavar="TENSOR[.DIM][@AXIS]", required=False, shell_complete=tensor_completion)
 @click.option("--not", "negated", is_flag=True, help="Why the axis is not there.")
 @click.option("--collective", metavar="N", type=click.IntRange(1), help="Why data moves there.")
 @solver_option

@@ -130,7 +130,8 @@ FORMS = (
     Form(
         "take",
         (tensor("table"), tensor("ids"), integer("dim", 0)),
-        "the rows of a table that `ids` names, as in an embedding: a table [V D] and ids [B S] give [B S D]; ids beyond the table are moved to its ends",
+        "the rows of a table that `ids` names, as in an embedding: a table [V D] and ids [B S] give [B S D];"
+        " ids beyond the table are moved to its ends",
         _take,
     ),
     *(_row_form(combiner) for combiner in ("add", "set", "max", "min", "mul")),

@@ -1,0 +1,40 @@
+"""What a shell offers for an argument that is being typed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+
+import click
+
+
+def tensor_completion(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """The tensors of the program that stands before, by full names and by endings; after a `@` its mesh axes.
+
+    Nothing if there is no such program, or it is wrong: `kina check` says why.
+    """
+    from kina.diagnostics.finding import ProgramError, SetupError
+    from kina.pipeline import Options, build, open_source
+
+    file = ctx.params.get("file")
+    if not file or file == "-":
+        return []
+    with suppress(ProgramError, SetupError):
+        program = build(open_source(file), Options())
+        place, at, axis = incomplete.rpartition("@")
+        if at:
+            return [f"{place}@{each.name}" for each in program.mesh.axes if each.name.startswith(axis)]
+        names = [value.name for value in program.values if value.id not in program.constants]
+        endings = Counter(name.rpartition(".")[2] for name in names)
+        once = [ending for ending, count in endings.items() if count == 1]
+        return [name for name in dict.fromkeys([*once, *names]) if name.startswith(incomplete)]
+    return []
+
+
+def topic_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """The error codes and the names of rules that begin with what was typed."""
+    from kina.diagnostics.pages import codes
+    from kina.report.rule_page import rule_names
+
+    found = [code for code in codes() if code.startswith(incomplete.upper())]
+    return found or [name for name in rule_names() if name.startswith(incomplete)]
