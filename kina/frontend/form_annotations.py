@@ -228,9 +228,7 @@ def _check_size(
     if not 0 <= dim < type_.rank:
         has = "has no dims" if type_.rank == 0 else f"has dims 0 to {type_.rank - 1}"
         message = f"`{name}` has no dim {dim}: {type_} {has}"
-        helps = (
-            (Help(f"dims count from 0: the last one is {type_.rank - 1}"),) if dim < 0 < type_.rank else ()
-        )
+        helps = (Help(f"dims count from 0: the last one is {type_.rank - 1}"),) if type_.rank else ()
         raise ProgramError(error("K405", message, annotation.span, helps=helps))
     parts = 1
     for axis in annotation.axes:
@@ -271,29 +269,34 @@ def _clash(name: str, old: Annotation, new: Annotation) -> Finding | None:
     """What two annotations of one value cannot both say."""
     shared = [axis for axis in new.axes if axis in old.axes]
     kinds = {old.kind, new.kind}
-    first = (Label(old.span, "and this"),)
+    at = ""
     if kinds == {"sharded"} and old.dim == new.dim:
         what = "to different mesh axes" if old.axes != new.axes else "different priorities"
-        return error("K408", f"two annotations give dim {new.dim} of `{name}` {what}", new.span, labels=first)
-    if kinds == {"pending"} and shared:
-        return error(
-            "K408",
-            f"two annotations make `{name}` pending on `{shared[0]}` by different kinds",
-            new.span,
-            labels=first,
-        )
-    if not shared:
+        code, message = "K408", f"two annotations give dim {new.dim} of `{name}` {what}"
+    elif not shared:
         return None
-    if kinds == {"sharded"}:
+    elif kinds == {"pending"}:
+        code = "K408"
+        message = f"two annotations make `{name}` pending on `{shared[0]}` by different kinds"
+    elif kinds == {"sharded"}:
+        code, at = "K406", "one axis can split one dim only"
         message = f"`{shared[0]}` splits both dim {old.dim} and dim {new.dim} of `{name}`"
-        return error("K406", message, new.span, "one axis can split one dim only", labels=first)
-    if kinds == {"sharded", "pending"}:
-        message = f"`{shared[0]}` both splits `{name}` and is pending on it"
-        return error("K406", message, new.span, labels=first)
-    if kinds == {"sharded", "replicated"}:
-        message = f"`{name}` is both split over `{shared[0]}` and kept whole along it"
-        return error("K407", message, new.span, labels=first)
-    return None
+    elif kinds == {"sharded", "pending"}:
+        code, message = "K406", f"`{shared[0]}` both splits `{name}` and is pending on it"
+    elif kinds == {"sharded", "replicated"}:
+        code, message = "K407", f"`{name}` is both split over `{shared[0]}` and kept whole along it"
+    else:
+        return None
+    helps = (_without(new, "the second"), _without(old, "the first"))
+    return error(code, message, new.span, at, labels=(Label(old.span, "and this"),), helps=helps)
+
+
+def _without(annotation: Annotation, which: str) -> Help:
+    """To take one of two annotations away, if it is of this place alone."""
+    span = annotation.span
+    spaced = span.source.text[max(0, span.start - 1) : span.start] == " "
+    edits = (Edit(replace(span, start=span.start - spaced), ""),) if span.text.startswith("@") else ()
+    return Help(f"take {which} away: `{span.text}`", proposed=edits)
 
 
 def refuse(span: Span, what: str) -> NoReturn:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from kina.diagnose.edits import apply_edits
 from kina.diagnostics.finding import Finding, ProgramError
 from kina.frontend.form import form
 from kina.frontend.ir import Program
 from kina.frontend.printer import annotate
 from kina.frontend.reader import read
 from kina.frontend.spec import check_ir
+from kina.pipeline import Options, check
 from kina.source import Source
 
 MESH = "(mesh (data 2) (model 4))\n"
@@ -224,3 +228,21 @@ def test_layouts_of_repeated_parameters_are_written_once() -> None:
     assert "((w (tensor f32 [8 8]) @sharded(axis=1, mesh=m) @closed))" in annotate(source, program, layouts)
     layouts[program.parameters[2]] = (("m",), ())
     assert "((w (tensor f32 [8 8])))" in annotate(source, program, layouts)
+
+
+@pytest.mark.parametrize(
+    ("notes", "code"),
+    [
+        ("@sharded(axis=0, mesh=data) @sharded(axis=1, mesh=data)", "K406"),
+        ("@sharded(axis=0, mesh=data) @replicated", "K407"),
+        ("@sharded(axis=0, mesh=data) @sharded(axis=0, mesh=model)", "K408"),
+        ("@pending(mesh=data) @pending(mesh=data, kind=max)", "K408"),
+    ],
+)
+def test_of_two_that_clash_either_may_go(notes: str, code: str) -> None:
+    text = f"(mesh (data 2) (model 2)) (defn f ((a (tensor f32 [8 8]) {notes})) (exp a))"
+    (finding,) = check(Source("t.kina", text), Options(solver="clingo")).findings
+    assert finding.code == code
+    first, second = re.findall(r"@\w+(?:\([^)]*\))?", notes)
+    kept = [apply_edits(Source("t.kina", text), help_.edits).text for help_ in finding.helps]
+    assert kept == [text.replace(notes, first), text.replace(notes, second)]
