@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from kina.arguments import a_text, refused
-from kina.diagnostics.finding import Finding, ProgramError, error
+from kina.diagnostics.finding import ArgumentError, Finding, ProgramError, error
 from kina.frontend.ir import Program
 from kina.mlir.syntax import Module
 from kina.run.executor import Executor, Simulated
-from kina.run.inputs import Draw, from_arrays
+from kina.run.given import Origin, from_arrays
+from kina.run.inputs import Draw
 from kina.run.outputs import arrays
 from kina.run.ports import Signature, signature
 from kina.run.report import Estimate
@@ -26,6 +27,9 @@ from kina.sim.heap import kept
 
 #: What can execute a program, and where XLA can find devices.
 ENGINES, PLATFORMS = ("sim", "xla"), ("auto", "cpu", "gpu", "tpu")
+
+#: Kinds of NumPy's element types that are no numbers, and what their elements are.
+_NO_NUMBERS = {"O": "objects", "S": "bytes", "U": "strings", "M": "dates", "m": "spans of time"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,8 @@ def started(program: Program, text: str, inputs: Mapping[str, Any] | None, choic
     given = None
     if inputs is not None:
         named = {name: _array(name, array) for name, array in inputs.items()}
-        given = from_arrays(named, ports.arguments, range(ports.devices), ports.devices, "inputs")
+        origin = Origin("inputs", "arrays that were given", program.entry, program.span)
+        given = from_arrays(named, ports, range(ports.devices), origin)
     with ExitStack() as stack:
         options = XlaOptions(choices.platform) if choices.engine == "xla" else None
         executor, _ = opened(module, ports, program, verified, options, stack)
@@ -92,15 +97,22 @@ def started(program: Program, text: str, inputs: Mapping[str, Any] | None, choic
     return Run(outputs, tuple(session.reports), wrong)
 
 
-def _array(name: str, given: Any) -> Array:
-    """What was given as an array of numbers, if it converts to one. ArgumentError if not."""
+def _array(name: str, given: Any) -> Any:
+    """What was given as an array of numbers, or as one number, if it is one. ArgumentError if not."""
     argument = f"inputs[{name!r}]"
+    if isinstance(given, np.ma.MaskedArray):
+        message = f"`{argument}` is a masked array, whose masked elements have no value"
+        raise ArgumentError(message, "`.filled(…)` gives them one")
+    if isinstance(given, (bool, int, float, np.bool_, np.number)):
+        return given
     try:
         array = np.asarray(given)
     except Exception as problem:
         # Whatever it is that was given, its own code says why it converts to no array.
         raise refused(argument, given, f"an array: {problem}") from problem
-    if array.dtype.kind in "OSUMm":
+    if isinstance(given, np.ndarray) and array.dtype.kind in _NO_NUMBERS:
+        raise ArgumentError(f"`{argument}` is an array of {_NO_NUMBERS[array.dtype.kind]}, not of numbers")
+    if array.dtype.kind in _NO_NUMBERS:
         raise refused(argument, given, "an array of numbers")
     return array
 
