@@ -177,7 +177,7 @@ class Check:
         )
 
     def tensor(self, name: str) -> Tensor:
-        """A tensor by its full name, or by an ending of it that no other has. UnknownNameError if none has."""
+        """A tensor by its full name, or by an ending of it that no other has, else UnknownNameError."""
         from kina.explain.names import find_value
 
         name = a_text("name", name, "the name of a tensor")

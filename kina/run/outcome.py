@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kina.arguments import a_text
+from kina.diagnose.case import plural
 from kina.diagnostics.finding import Finding
 from kina.names import matching, the_one
 from kina.run.report import Account
@@ -61,8 +62,8 @@ class Run(Mapping[str, Array]):
 
     def __repr__(self) -> str:
         state = "ok" if self.ok else "with errors"
-        steps, results = len(self.steps), len(self.outputs)
-        return f"<kina.Run of {self.account.file}: {state}, {steps} steps, {results} results>"
+        steps, results = plural(len(self.steps), "step"), plural(len(self.outputs), "result")
+        return f"<kina.Run of {self.account.file}: {state}, {steps}, {results}>"
 
     def _repr_html_(self) -> str:
         from kina.report.html import run_html
