@@ -27,7 +27,9 @@ def fitting(value: Any, name: str, shape: tuple[int, ...]) -> Array | Misfit:
 
     A single number fits where a scalar is wanted, if the element type holds its value exactly.
     """
-    dtype, array = DTYPES[name], np.asarray(value)
+    # an array that is mapped from a file stays one
+    array: Array = np.asanyarray(value)
+    dtype = DTYPES[name]
     if dtype == BF16 and array.dtype == np.dtype("V2"):
         array = array.view(BF16)  # NumPy writes types that it does not know as bare bytes
     if array.shape == shape and array.dtype.newbyteorder("=") == dtype:
