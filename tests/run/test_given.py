@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ import numpy as np
 import pytest
 
 import kina
+from kina.mlir.reader import read_module
+from kina.run.given import Origin, from_arrays
+from kina.run.ports import signature
+from kina.source import Source
 from tests.command import kina_command
 
 TRAIN = """\
@@ -217,3 +222,28 @@ def test_parts_of_the_same_elements_are_equal(plain: kina.Check) -> None:
     assert kina.check(grid).run(parts).ok
     parts["p@3"] += 1
     assert "`f.p@3` of `inputs` differs from `f.p@1` at [0]" in said(kina.check(grid), parts)
+
+
+def test_parts_of_a_result_that_lies_otherwise_are_put_together(train: kina.Check) -> None:
+    ports = signature(read_module(Source("t.mlir", train.compile())))
+    number = ports.carries[0]
+    moved = replace(
+        ports.results[number],
+        layout=(("x",), ()),
+        type=replace(ports.results[number].type, shape=(4, 4)),
+    )
+    results = tuple(moved if index == number else port for index, port in enumerate(ports.results))
+    changed, whole = replace(ports, results=results), data()["w"]
+    given = {"train.w.next@0": whole[:4], "train.w.next@1": whole[4:], "a": data()["a"]}
+    found = from_arrays(given, changed, (0, 1), Origin("inputs", "arrays"))
+    np.testing.assert_array_equal(found[0], whole)  # type: ignore[arg-type]
+    del given["train.w.next@1"]
+    with pytest.raises(kina.ProgramError, match=r"has no array `train\.w\.next@1`"):
+        from_arrays(given, changed, (0, 1), Origin("inputs", "arrays"))
+
+
+def test_a_result_that_is_returned_twice_has_two_names() -> None:
+    text = "(mesh (x 2))(defn f ((a (tensor f32 [4]) @sharded(axis=0))) (let ((b (exp a))) (values b b)))"
+    check = kina.check(text)
+    assert list(check.run()) == ["f.b", "f.b#1"]
+    assert check.run({"a": fine()["a"], "f.b#1": fine()["a"], "f.b@0": fine()["a"]}).ok
