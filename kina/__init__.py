@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kina.api import Check, Collective, Explanation, Tensor, check
-    from kina.diagnostics.finding import ArgumentError, Finding, ProgramError, SetupError
-    from kina.run.start import Run
+    from kina.diagnostics.finding import ArgumentError, Finding, ProgramError, SetupError, UnknownNameError
+    from kina.run.outcome import Run
 
 __version__ = "0.1.0"
 
@@ -25,6 +25,7 @@ __all__ = [
     "Run",
     "SetupError",
     "Tensor",
+    "UnknownNameError",
     "__version__",
     "check",
 ]
@@ -32,8 +33,11 @@ __all__ = [
 #: Name -> the module that holds it, imported when it is asked for, so that the start is quick.
 _HOMES = {
     **dict.fromkeys(("Check", "Collective", "Explanation", "Tensor", "check"), "kina.api"),
-    **dict.fromkeys(("ArgumentError", "Finding", "ProgramError", "SetupError"), "kina.diagnostics.finding"),
-    "Run": "kina.run.start",
+    **dict.fromkeys(
+        ("ArgumentError", "Finding", "ProgramError", "SetupError", "UnknownNameError"),
+        "kina.diagnostics.finding",
+    ),
+    "Run": "kina.run.outcome",
 }
 
 

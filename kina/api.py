@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kina.arguments import a_choice, a_flag, a_mapping, a_number, a_path, a_text, mesh_sizes, some_paths
-from kina.diagnostics.finding import Finding, ProgramError
+from kina.diagnostics.finding import Finding, Help, ProgramError, SetupError
 
 if TYPE_CHECKING:
     from kina.explain.answer import Answer
     from kina.frontend.ir import Program
     from kina.pipeline import Result
     from kina.plan.decisions import Decisions, Layout, Pending
-    from kina.run import start
-
-#: The name of a program that was given as text.
-TEXT = "<text>"
+    from kina.report.partition_specs import Specs
+    from kina.run.outcome import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ def check(
     which is a TypeError too, for an argument of another type.
     """
     from kina.pipeline import Options, check, check_file
-    from kina.source import Source
+    from kina.source import TEXT, Source
 
     solver = a_choice("solver", solver, ("auto", "souffle", "clingo"))
     options = Options(
@@ -113,17 +111,32 @@ def check(
     )
     if isinstance(path_or_text, str) and any(mark in path_or_text for mark in "(\n"):
         text = path_or_text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-        return Check(check(Source(TEXT, text), options), solver)
+        return Check(_as_text(path_or_text, check(Source(TEXT, text), options)), solver)
     path = a_path("path_or_text", path_or_text, "the path of a program or its text")
     # On the command line `-` is the standard input, which a notebook does not have.
     return Check(check_file("./-" if path == "-" else path, options), solver)
+
+
+def _as_text(text: str, result: Result) -> Result:
+    """The result, whose first error says how to name a file, if the text seems to be the name of one."""
+    wrong = [place for place, each in enumerate(result.findings) if each.severity == "error"]
+    # `Path.is_file` raises for a text that is too long for a name
+    if not wrong or not (text.endswith(".kina") or os.path.isfile(text)):  # noqa: PTH113
+        return result
+    help_ = Help("a string with a bracket is a program itself, and a `pathlib.Path` names a file")
+    first = result.findings[wrong[0]]
+    findings = list(result.findings)
+    findings[wrong[0]] = replace(first, helps=(help_, *first.helps))
+    return replace(result, findings=tuple(findings))
 
 
 @dataclass(frozen=True)
 class Check:
     """What a check found out. A notebook shows it as tables; printed, it is what `kina check` prints.
 
-    What needs decisions raises ProgramError, with the findings, if the program's mistakes left none.
+    What needs decisions raises ProgramError, with the findings, if the program's mistakes left none. Layouts
+    and collectives of a check that is not `ok` can be looked at; `compile`, `run` and `partition_specs` of it
+    raise ProgramError.
     """
 
     result: Result
@@ -164,7 +177,7 @@ class Check:
         )
 
     def tensor(self, name: str) -> Tensor:
-        """A tensor by its full name, or by an ending of it that no other has. SetupError if there is none."""
+        """A tensor by its full name, or by an ending of it that no other has, else UnknownNameError."""
         from kina.explain.names import find_value
 
         name = a_text("name", name, "the name of a tensor")
@@ -219,17 +232,21 @@ class Check:
         self._usable()
         return emit(self._program, self._decisions)
 
-    def partition_specs(self, every: bool = False) -> dict[str, Any]:
+    def partition_specs(self, every: bool = False) -> Specs:
         """Name -> `jax.sharding.PartitionSpec` of parameters and results, or of `every` value.
 
-        A pending sum has its axes as `unreduced`. SetupError without jax, and for parts that are no sum's.
+        Unique endings of names are found too. A pending sum has its axes as `unreduced`.
+        Raises ProgramError if a finding is an error; SetupError without jax, and if a tensor is pending
+        otherwise.
         """
         from kina.report.partition_specs import partition_specs
 
         every = a_flag("every", every)
+        self._usable()
         program = self._program
         ids = range(len(program.values)) if every else dict.fromkeys((*program.parameters, *program.results))
-        return partition_specs(self.tensors[program.values[number].name] for number in ids)
+        tensors = (self.tensors[program.values[number].name] for number in ids)
+        return partition_specs(tensors, program.entry)
 
     def run(
         self,
@@ -240,12 +257,13 @@ class Check:
         verify: bool = False,
         engine: str = "sim",
         platform: str = "auto",
-    ) -> start.Run:
+    ) -> Run:
         """The outcome of so many steps, on the simulated mesh, or with `engine="xla"` on JAX's devices.
 
         `inputs` are whole arrays by name, of NumPy or of JAX; without them numbers are drawn by `seed`.
         What `verify` finds is in the outcome. Raises ProgramError if inputs do not fit (K701), if memory is
-        short (K707), and at a fault of the run; SetupError for an option that does not fit.
+        short (K707), and at a fault of the run; SetupError for an option that does not fit, as `platform`
+        without `engine="xla"`.
         """
         from kina.run.start import ENGINES, PLATFORMS, Choices, started
 
@@ -257,10 +275,13 @@ class Check:
             a_choice("engine", engine, ENGINES),
             a_choice("platform", platform, PLATFORMS),
         )
+        if choices.engine == "sim" and choices.platform != "auto":
+            message = f"`platform` is `{choices.platform}`, and a simulated mesh is on no platform"
+            raise SetupError(message, 'it is an option of `engine="xla"`')
         given = None
         if inputs is not None:
             given = a_mapping("inputs", inputs, "a mapping from names of parameters to arrays")
-        return started(self._program, self.compile(), given, choices)
+        return started(self._program, self.result.file, self.compile(), given, choices)
 
     @property
     def _program(self) -> Program:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+#: The name of a program that was given as text, from Python.
+TEXT = "<text>"
+
 
 @dataclass(frozen=True, slots=True)
 class Source:

@@ -96,7 +96,7 @@ def _carried_out(file: str, prepared: Prepared, values: dict[str, Any]) -> int:
     found = (*prepared.findings, *wrong)
     _write(session, values)
     if with_text:
-        write_stdout(report.tail(session))
+        write_stdout(report.account(file, session, prepared.estimate).tail())
         if found:
             show_findings(found)
     else:

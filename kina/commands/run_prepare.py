@@ -90,7 +90,8 @@ def _session(
     values: dict[str, Any],
     stack: ExitStack,
 ) -> Prepared:
-    from kina.run.inputs import Draw, from_arrays, read_npz
+    from kina.run.given import Origin, from_arrays
+    from kina.run.inputs import Draw, read_npz
     from kina.run.ports import signature
     from kina.run.session import Session
     from kina.run.start import opened
@@ -105,7 +106,9 @@ def _session(
     if values["inputs"]:
         arrays = read_npz(values["inputs"], in_parts=executor.process[1] > 1)
         wanted = executor.devices if verified is None else range(ports.devices)
-        given = from_arrays(arrays, ports.arguments, wanted, ports.devices, values["inputs"])
+        entry, span = (program.entry, program.span) if program is not None else ("", module.main.span)
+        origin = Origin(values["inputs"], "arrays in the file", entry, span)
+        given = from_arrays(arrays, ports, wanted, origin)
     session = Session(
         ports,
         executor,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from kina.diagnostics.finding import ProofStep
 from kina.facts.axes import axes_word
 from kina.facts.names import encode
 from kina.frontend.ir import Annotation, Op, Program, Value
+from kina.source import TEXT
 
 Fact = tuple[str | int, ...]
 Relations = Mapping[str, Sequence[Fact]]
@@ -205,7 +207,12 @@ def axis_words(axes: Sequence[str]) -> str:
 
 
 def command(file: str, target: str, negated: bool = False) -> str:
-    """The command that asks about a tensor, dim and axis, as a shell reads it."""
+    """The command that asks about a tensor, dim and axis, as a shell reads it.
+
+    A program that was given as text has no file to name: for it the call from Python.
+    """
+    if file == TEXT:
+        return f"result.why({json.dumps(target, ensure_ascii=False)}{', negated=True' if negated else ''})"
     return f"kina why {shlex.quote(file)} {shlex.quote(target)}{' --not' if negated else ''}"
 
 

@@ -90,12 +90,25 @@ def error(code: str, message: str, primary: Span | None, at: str = "", **parts: 
     return Finding(code, "error", message, primary, at, **parts)  # type: ignore[arg-type]
 
 
+def _with_help(message: str, help_: str) -> str:
+    return f"{message}\n  = help: {help_}" if help_ else message
+
+
 class ProgramError(Exception):
     """Carries findings out of a stage that cannot go on; the pipeline catches it, no traceback is shown."""
 
     def __init__(self, *findings: Finding) -> None:
         super().__init__(findings[0].message if findings else "")
         self.findings = findings
+
+    def __str__(self) -> str:
+        """The first error as one line, its first help, and how many findings there are besides."""
+        if not self.findings:
+            return super().__str__()
+        first = next((each for each in self.findings if each.severity == "error"), self.findings[0])
+        help_ = first.helps[0].message if first.helps else ""
+        more = f"\nand {len(self.findings) - 1} more" if len(self.findings) > 1 else ""
+        return _with_help(str(first), help_) + more
 
 
 class SetupError(Exception):
@@ -105,6 +118,13 @@ class SetupError(Exception):
         super().__init__(message)
         self.message = message
         self.help = help_
+
+    def __str__(self) -> str:
+        return _with_help(self.message, self.help)
+
+
+class UnknownNameError(SetupError, KeyError):
+    """Nothing has the name that was asked for, or more than one thing has."""
 
 
 class ArgumentError(SetupError, TypeError):

@@ -23,6 +23,17 @@ def render_text(findings: Sequence[Finding], style: Style) -> str:
     return "\n".join(out) + "\n" if out else ""
 
 
+def titles_and_bodies(findings: Sequence[Finding], style: Style) -> list[tuple[str, str]]:
+    """For each finding its title as one line, and what `render_text` prints below it."""
+    out: list[tuple[str, str]] = []
+    number = 0
+    for finding in findings:
+        lines, number = _finding(finding, number, style)
+        title = f"{finding.severity}[{finding.code}]: {printable(finding.message)}"
+        out.append((title, "\n".join(lines[len(_title(finding, style)) :])))
+    return out
+
+
 def summary(findings: Sequence[Finding]) -> str:
     """One line that counts the findings and says where to read on; empty without findings."""
     if not findings:

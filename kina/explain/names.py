@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kina.diagnostics.finding import SetupError
 from kina.frontend.ir import Program, Value
-
-#: Names that a message lists.
-_LISTED = 5
+from kina.names import matching, near, the_one
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,7 @@ def find_target(program: Program, text: str) -> Target:
         before, sign, after = name.rpartition("@")
         if sign:
             if after not in axes:
-                raise SetupError(f"the mesh has no axis `{after}`", _near(after, axes, "its axes are"))
+                raise SetupError(f"the mesh has no axis `{after}`", near(after, axes, "its axes are"))
             name, axis = before, after
     before, sign, after = name.rpartition(".")
     if sign and after.isdecimal() and not _matches(program, name):
@@ -51,36 +47,14 @@ def find_target(program: Program, text: str) -> Target:
     return Target(value, dim, axis)
 
 
-def _matches(program: Program, name: str) -> list[Value]:
-    """The tensor of this full name, else the entry's own of this name, else those whose names end so."""
-    full = {value.name: value for value in program.values}
-    for exact in (name, f"{program.entry}.{name}"):
-        if exact in full:
-            return [full[exact]]
-    return [value for value in program.values if value.name.endswith(f".{name}")] if name else []
+def _matches(program: Program, name: str) -> bool:
+    return bool(matching(name, {value.name: value for value in program.values}, program.entry))
 
 
 def find_value(program: Program, name: str) -> Value:
-    found = _matches(program, name)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        listed = ", ".join(f"`{value.name}`" for value in found[:_LISTED])
-        more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-        raise SetupError(f"`{name}` is the name of {len(found)} tensors", f"say which: {listed}{more}")
-    raise SetupError(f"there is no tensor `{name}`", _near(name, _known(program), "near it:"))
-
-
-def _known(program: Program) -> list[str]:
-    """Full names first, then their last parts."""
-    names = [value.name for value in program.values]
-    return list(dict.fromkeys([*names, *(name.rpartition(".")[2] for name in names)]))
-
-
-def _near(name: str, known: Sequence[str], words: str) -> str:
-    """Close names; all of them if they are few."""
-    near = list(known) if len(known) <= _LISTED else difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    return f"{words} " + ", ".join(f"`{each}`" for each in near) if near else ""
+    """The value of this name. UnknownNameError, which says what is near, if not exactly one has it."""
+    values = {value.name: value for value in program.values}
+    return values[the_one(name, values, program.entry, "tensor")]
 
 
 def _dims(value: Value) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from kina.diagnostics.finding import Help
@@ -12,18 +12,24 @@ _NAME_LENGTH = 80
 _CANDIDATES = 5000
 
 
+def close(name: str, known: Sequence[str], count: int, cutoff: float) -> list[str]:
+    """So many of the names at most that are like this one, first those that only differ in case."""
+    if len(name) > _NAME_LENGTH:
+        return []
+    folded = name.casefold()
+    same = [each for each in known if each.casefold() == folded]
+    return list(dict.fromkeys([*same, *get_close_matches(name, known, n=count, cutoff=cutoff)]))[:count]
+
+
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate most like `name`, None if none is like it."""
-    if len(name) > _NAME_LENGTH:
-        return None
-    known = sorted(set(candidates))[:_CANDIDATES]
-    found = get_close_matches(name, known, n=1, cutoff=0.6)
+    found = close(name, sorted(set(candidates))[:_CANDIDATES], 1, 0.6)
     return found[0] if found else None
 
 
 def near_it(name: str, candidates: Iterable[str]) -> str:
     """The three candidates most like `name` as the help of a message, "" if none is like it."""
-    found = dict.fromkeys(get_close_matches(name, list(candidates), n=3))
+    found = close(name, list(candidates), 3, 0.6)
     return "near it: " + ", ".join(f"`{each}`" for each in found) if found else ""
 
 

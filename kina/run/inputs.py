@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import struct
 import zipfile
-from collections.abc import Mapping, Sequence
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
-from kina.diagnostics.finding import Finding, Help, ProgramError, SetupError, error
+from kina.diagnostics.finding import SetupError
 from kina.output import reason
 from kina.run.ports import RunPort
-from kina.sim.dtypes import BF16, DTYPES, Array, dtype_name, is_float
+from kina.sim.dtypes import DTYPES, Array, is_float
+
+#: What reading a damaged archive, or one of other things than arrays, raises.
+_DAMAGED: tuple[type[Exception], ...] = (
+    *(ValueError, EOFError, KeyError, NotImplementedError, RuntimeError),
+    *(struct.error, zipfile.BadZipFile, zlib.error),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,33 +60,48 @@ class Draw:
 def read_npz(path: str, in_parts: bool = False) -> dict[str, Array]:
     """The arrays of a file by name; `in_parts` leaves them in the file, where slices are read from.
 
-    SetupError if it cannot be opened or is no `.npz` file.
+    SetupError if it cannot be opened, is no `.npz` file, or holds what is no array of numbers.
     """
     try:
-        if in_parts:
-            return _mapped(Path(path))
-        with np.load(Path(path), allow_pickle=False) as data:
-            if not isinstance(data, np.lib.npyio.NpzFile):
-                raise SetupError(f"`{path}` is no `.npz` file", "`numpy.savez` writes one")
-            return {name: data[name] for name in data.files}
+        # an archive only: NumPy takes any other file for its own, and advises to trust it
+        if not zipfile.is_zipfile(path):
+            with Path(path).open("rb"):
+                raise _no_npz(path)
+        return _read(Path(path), in_parts)
     except OSError as problem:
         raise SetupError(f"`{path}` cannot be read: {reason(problem)}") from problem
-    except (ValueError, EOFError, zipfile.BadZipFile) as problem:
-        raise SetupError(f"`{path}` is no `.npz` file of plain arrays: {problem}") from problem
+    except _DAMAGED as problem:
+        raise _no_npz(path) from problem
 
 
-def _mapped(path: Path) -> dict[str, Array]:
-    """The arrays of an `.npz` file, mapped from it; those that are compressed are read."""
+def _no_npz(path: str) -> SetupError:
+    return SetupError(f"`{path}` is no `.npz` file of arrays", "`numpy.savez` writes one")
+
+
+def _read(path: Path, in_parts: bool) -> dict[str, Array]:
+    """The arrays of an `.npz` file; `in_parts` maps from it those that are not compressed."""
     found: dict[str, Array] = {}
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
         for info in archive.infolist():
-            if info.compress_type != zipfile.ZIP_STORED:
-                with archive.open(info) as member:
-                    array = np.lib.format.read_array(member, allow_pickle=False)
-            else:
-                array = _mapped_member(path, file, info.header_offset)
-            found[info.filename.removesuffix(".npy")] = array
+            name = info.filename.removesuffix(".npy")
+            with archive.open(info) as member:
+                shape, _, dtype = _header(member)
+                if dtype.hasobject:
+                    message = f"`{name}` of `{path}` is an array of objects, not of numbers"
+                    raise SetupError(message, "`.astype(…)` makes numbers of them before they are written")
+            if in_parts and info.compress_type == zipfile.ZIP_STORED and 0 not in shape:
+                found[name] = _mapped_member(path, file, info.header_offset)
+                continue
+            with archive.open(info) as member:
+                found[name] = np.lib.format.read_array(member, allow_pickle=False)
     return found
+
+
+def _header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, order and element type of the array that begins here. ValueError if none does."""
+    version = np.lib.format.read_magic(member)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return read(member)
 
 
 def _mapped_member(path: Path, file: IO[bytes], start: int) -> Array:
@@ -89,90 +110,5 @@ def _mapped_member(path: Path, file: IO[bytes], start: int) -> Array:
     # the lengths of the name and of the extra field end the fixed part of the header
     name, extra = struct.unpack("<26xHH", file.read(30))
     file.seek(start + 30 + name + extra)
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read(file)
-    if dtype.hasobject:
-        raise ValueError("objects are no numbers")
-    if not np.prod(shape):
-        return np.zeros(shape, dtype)
+    shape, fortran, dtype = _header(file)
     return np.memmap(path, dtype, "r", file.tell(), shape, "F" if fortran else "C")
-
-
-def from_arrays(
-    arrays: Mapping[str, Array], ports: Sequence[RunPort], devices: Sequence[int], count: int, file: str
-) -> list[Array | Mapping[int, Array]]:
-    """For each argument its whole tensor, or an array for each of `devices` if `NAME@0`, … are given.
-
-    There are `count` devices; this process may need the parts of some of them only.
-
-    ProgramError K701 that lists every argument whose array is missing or has another shape or dtype.
-    """
-    findings: list[Finding] = []
-    used: set[str] = set()
-    found: list[Array | Mapping[int, Array]] = []
-    parts = _parts(arrays, count)
-    for port in ports:
-        short = port.name.rpartition(".")[2]
-        in_parts = next((name for name in (port.name, short) if name in parts), None)
-        if in_parts is not None:
-            used.update(parts[in_parts])
-            shape = port.type.shape
-            names = {device: f"{in_parts}@{device}" for device in devices}
-            found.append(
-                {device: _taken(arrays, name, port, shape, file, findings) for device, name in names.items()}
-            )
-            continue
-        name = port.name if port.name in arrays else short
-        used.add(name)
-        found.append(_taken(arrays, name, port, port.shape, file, findings))
-    for name in sorted(set(arrays) - used):
-        findings.append(
-            error(
-                "K701",
-                f"`{file}` has an array `{name}`, which is no argument",
-                ports[0].span if ports else None,
-            )
-        )
-    if findings:
-        raise ProgramError(*findings)
-    return found
-
-
-def _parts(arrays: Mapping[str, Array], count: int) -> dict[str, list[str]]:
-    """Name of a tensor -> the names of its parts, `NAME@DEVICE`, of which there are at most `count`."""
-    known = {str(device) for device in range(count)}
-    found: dict[str, list[str]] = {}
-    for full in arrays:
-        name, at, device = full.rpartition("@")
-        if at and device in known:
-            found.setdefault(name, []).append(full)
-    return found
-
-
-def _taken(
-    arrays: Mapping[str, Array],
-    name: str,
-    port: RunPort,
-    shape: tuple[int, ...],
-    file: str,
-    findings: list[Finding],
-) -> Array:
-    """The array if it fits; otherwise a finding, and zeros that nobody will read."""
-    dtype = DTYPES[port.type.dtype]
-    array = arrays.get(name)
-    if array is None:
-        help_ = Help(f"arrays in the file: {', '.join(sorted(arrays)[:8]) or 'none'}")
-        missing = name if "@" in name else port.name
-        findings.append(error("K701", f"`{file}` has no array `{missing}`", port.span, helps=(help_,)))
-        return np.zeros((), dtype)
-    if dtype == BF16 and array.dtype == np.dtype("V2"):
-        array = array.view(BF16)  # NumPy writes types that it does not know as bare bytes
-    if array.shape != shape or array.dtype != dtype:
-        shown, wanted = _type(array.dtype, array.shape), _type(dtype, shape)
-        findings.append(error("K701", f"`{name}` of `{file}` is {shown}, not {wanted}", port.span))
-    return array
-
-
-def _type(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> str:
-    return f"{dtype_name(dtype)}[{','.join(map(str, shape))}]"

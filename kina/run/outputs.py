@@ -10,6 +10,7 @@ import numpy as np
 
 from kina.diagnostics.finding import SetupError
 from kina.output import reason, resolved
+from kina.run.ports import result_names
 from kina.run.session import Session
 from kina.run.shards import assemble
 from kina.sim.dtypes import Array
@@ -24,8 +25,8 @@ def arrays(session: Session, per_device: bool) -> dict[str, Array]:
     found: dict[str, Array] = {}
     executor = session.executor
     in_parts = per_device or executor.process[1] > 1
-    for index, port in enumerate(session.signature.results):
-        name = port.name if port.name not in found else f"{port.name}#{index}"
+    names = result_names(session.signature.results)
+    for index, (name, port) in enumerate(zip(names, session.signature.results, strict=True)):
         shards = executor.parts(index)
         if in_parts or not port.known:
             found.update({f"{name}@{device}": x for device, x in zip(executor.devices, shards, strict=True)})

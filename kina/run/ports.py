@@ -74,6 +74,18 @@ def signature(module: Module, spans: Mapping[str, Span] | None = None) -> Signat
     return Signature(grid, _placed(arguments, spans), _placed(results, spans), carries)
 
 
+def result_names(results: Sequence[RunPort]) -> list[str]:
+    """A name for each result, under which it is written: one that is returned twice gets a number too."""
+    found: dict[str, None] = {}
+    taken = {port.name for port in results}
+    for index, port in enumerate(results):
+        name = port.name
+        while name in found or (name != port.name and name in taken):
+            name = f"{name}#{index}"
+        found[name] = None
+    return list(found)
+
+
 def _placed(ports: tuple[RunPort, ...], spans: Mapping[str, Span] | None) -> tuple[RunPort, ...]:
     if spans is None:
         return ports

@@ -30,6 +30,52 @@ class Estimate:
     one: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What `kina run` prints of a run: text before it, a line for each step, and blocks of lines after it.
+
+    `results` and `collectives` are rows under their heads, empty if there is nothing to say of them.
+    """
+
+    file: str
+    head: str
+    steps: tuple[str, ...]
+    results: tuple[tuple[str, ...], ...]
+    carried: int
+    compared: tuple[str, ...]
+    collectives: tuple[tuple[str, ...], ...] | None
+
+    def text(self) -> str:
+        """All of it, as it is printed."""
+        return "\n".join((*self.head.splitlines(), *self.steps)) + "\n" + self.tail()
+
+    def tail(self) -> str:
+        """What is printed after the run: results, comparison, collectives."""
+        blocks = [[*table(self.results), *self.kept()], self.compared, self.moved()]
+        return "\n".join("\n".join(block) + "\n" for block in blocks if block)
+
+    def kept(self) -> list[str]:
+        return [f"and {self.carried} that are carried to the next step"] if self.carried else []
+
+    def moved(self) -> list[str]:
+        if self.collectives is None:
+            return []  # the engine does not measure them
+        return table(self.collectives) if self.collectives else ["no collectives"]
+
+
+def account(file: str, session: Session, estimate: Estimate) -> Account:
+    """What there is to say of a session that has run all its steps."""
+    return Account(
+        file,
+        head(file, session, estimate),
+        tuple(step_line(report, session.steps) for report in session.reports),
+        tuple(_results(session)),
+        len(set(session.signature.carries.values())),
+        tuple(_comparison(session.reports)) if session.program is not None else (),
+        tuple(_collectives(session)) if session.usages else None,
+    )
+
+
 def head(file: str, session: Session, estimate: Estimate) -> str:
     """What is printed before the run."""
     mesh, devices = session.signature.grid.mesh.text, session.signature.devices
@@ -60,15 +106,6 @@ def step_line(report: StepReport, steps: int) -> str:
     return f"step {report.number + 1} of {steps}  {numbers}{'  ' if numbers else ''}{report.seconds:.3f} s"
 
 
-def tail(session: Session) -> str:
-    """What is printed after the run: results, comparison, collectives."""
-    blocks = [_results(session)]
-    if session.program is not None:
-        blocks.append(_comparison(session.reports))
-    blocks.append(_collectives(session))
-    return "\n".join("\n".join(block) + "\n" for block in blocks if block)
-
-
 def port_type(port: RunPort) -> str:
     """The type as people read it: `f32[8@data,64]{sum model}`."""
     sizes = []
@@ -80,8 +117,9 @@ def port_type(port: RunPort) -> str:
     return f"{dtype}[{','.join(sizes)}]{pending}"
 
 
-def _results(session: Session) -> list[str]:
-    rows = [("result", "type", "")]
+def _results(session: Session) -> list[tuple[str, ...]]:
+    """Name, type and remark of each result that is not carried on, under their heads."""
+    rows: list[tuple[str, ...]] = [("result", "type", "")]
     carried = set(session.signature.carries.values())
     for index, port in enumerate(session.signature.results):
         if index in carried:
@@ -90,10 +128,7 @@ def _results(session: Session) -> list[str]:
         if not port.known:
             said = "of unknown layout: shown as it is on each device"
         rows.append((port.name, port_type(port), said))
-    lines = table(rows) if len(rows) > 1 else []
-    if carried:
-        lines.append(f"and {len(carried)} that are carried to the next step")
-    return lines
+    return rows if len(rows) > 1 else []
 
 
 def _comparison(reports: Sequence[StepReport]) -> list[str]:
@@ -148,22 +183,22 @@ def _tolerances(dtypes: Sequence[str]) -> str:
     return "; ".join(parts)
 
 
-def _collectives(session: Session) -> list[str]:
-    if not session.usages:
-        return []  # the engine does not measure them
+def _collectives(session: Session) -> list[tuple[str, ...]]:
     usage = session.usage()
     if not usage:
-        return ["no collectives"]
+        return []
     rows: list[tuple[str, ...]] = [("collective", "count", "bytes", "time", "waiting")]
     rows += [
         (row.kind, f"{row.count:,}", f"{row.bytes:,}", f"{row.seconds:.4f} s", f"{row.waiting_share:.1%}")
         for row in usage
     ]
-    return table(rows)
+    return rows
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns under their heads."""
+    if not rows:
+        return []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from kina.diagnostics.finding import Finding
 from kina.frontend.ir import Program
 from kina.run.executor import Executor, Input, Kept
+from kina.run.given import Given
 from kina.run.inputs import Draw
 from kina.run.ports import Signature
 from kina.run.shards import assemble, completed, same_layout, shard
@@ -31,15 +32,14 @@ class StepReport:
 class Session:
     """Everything that a run needs, and what it has found out so far.
 
-    `program` is there if steps are compared with one device; `given` are inputs in place of drawn ones, whole
-    or per device.
+    `program` is there if steps are compared with one device; `given` are inputs in place of drawn ones.
     """
 
     signature: Signature
     executor: Executor
     draw: Draw
     steps: int
-    given: Sequence[Array | Mapping[int, Array]] | None = None
+    given: Sequence[Given] | None = None
     program: Program | None = None
     keep_events: bool = False
     reports: list[StepReport] = field(default_factory=list)

@@ -9,23 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from kina.arguments import a_text, refused
-from kina.diagnostics.finding import Finding, ProgramError, error
+from kina.arguments import refused
+from kina.diagnostics.finding import ArgumentError, ProgramError, error
 from kina.frontend.ir import Program
 from kina.mlir.syntax import Module
 from kina.run.executor import Executor, Simulated
-from kina.run.inputs import Draw, from_arrays
+from kina.run.given import Origin, from_arrays
+from kina.run.inputs import Draw
+from kina.run.outcome import Run
 from kina.run.outputs import arrays
 from kina.run.ports import Signature, signature
-from kina.run.report import Estimate
-from kina.run.session import Session, StepReport
+from kina.run.report import Estimate, account
+from kina.run.session import Session
 from kina.run.xla import Xla, XlaOptions
 from kina.run.xla import executor as on_xla
-from kina.sim.dtypes import Array
 from kina.sim.heap import kept
 
 #: What can execute a program, and where XLA can find devices.
 ENGINES, PLATFORMS = ("sim", "xla"), ("auto", "cpu", "gpu", "tpu")
+
+#: Kinds of NumPy's element types that are no numbers, and what their elements are.
+_NO_NUMBERS = {"O": "objects", "S": "bytes", "U": "strings", "M": "dates", "m": "spans of time"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,33 +43,10 @@ class Choices:
     platform: str = "auto"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The results of the last step, whole, by their full names; what each step said; what `verify` found."""
-
-    outputs: Mapping[str, Array]
-    steps: tuple[StepReport, ...]
-    findings: tuple[Finding, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing differs from one device, as far as it was compared."""
-        return not self.findings
-
-    def __getitem__(self, name: str) -> Array:
-        """A result by its full name, or by an ending of it that no other has. KeyError if there is none."""
-        if a_text("name", name, "the name of a result") in self.outputs:
-            return self.outputs[name]
-        found = [full for full in self.outputs if full.endswith(f".{name}")]
-        if len(found) != 1:
-            raise KeyError(
-                f"`{name}` is the name of {len(found)} results; they are {', '.join(self.outputs)}"
-            )
-        return self.outputs[found[0]]
-
-
-def started(program: Program, text: str, inputs: Mapping[str, Any] | None, choices: Choices) -> Run:
-    """The outcome of running a program whose module is `text`.
+def started(
+    program: Program, file: str, text: str, inputs: Mapping[str, Any] | None, choices: Choices
+) -> Run:
+    """The outcome of running the program of `file`, whose module is `text`.
 
     Raises ProgramError if inputs do not fit (K701), if memory is short (K707), and at a fault of the run;
     ArgumentError for an input that is no array, SetupError if XLA is not to be had.
@@ -81,26 +62,34 @@ def started(program: Program, text: str, inputs: Mapping[str, Any] | None, choic
     given = None
     if inputs is not None:
         named = {name: _array(name, array) for name, array in inputs.items()}
-        given = from_arrays(named, ports.arguments, range(ports.devices), ports.devices, "inputs")
+        origin = Origin("inputs", "arrays that were given", program.entry, program.span)
+        given = from_arrays(named, ports, range(ports.devices), origin)
     with ExitStack() as stack:
         options = XlaOptions(choices.platform) if choices.engine == "xla" else None
-        executor, _ = opened(module, ports, program, verified, options, stack)
+        executor, estimate = opened(module, ports, program, verified, options, stack)
         session = Session(ports, executor, Draw(choices.seed), choices.steps, given, verified)
         session.run(lambda _: None)
-        outputs = arrays(session, per_device=False)
+        outputs, said = arrays(session, per_device=False), account(file, session, estimate)
     wrong = tuple(finding for report in session.reports for finding in report.findings)
-    return Run(outputs, tuple(session.reports), wrong)
+    return Run(outputs, tuple(session.reports), wrong, said, program.entry)
 
 
-def _array(name: str, given: Any) -> Array:
-    """What was given as an array of numbers, if it converts to one. ArgumentError if not."""
+def _array(name: str, given: Any) -> Any:
+    """What was given as an array of numbers, or as one number, if it is one. ArgumentError if not."""
     argument = f"inputs[{name!r}]"
+    if isinstance(given, np.ma.MaskedArray):
+        message = f"`{argument}` is a masked array, whose masked elements have no value"
+        raise ArgumentError(message, "`.filled(…)` gives them one")
+    if isinstance(given, (bool, int, float, np.bool_, np.number)):
+        return given
     try:
         array = np.asarray(given)
     except Exception as problem:
         # Whatever it is that was given, its own code says why it converts to no array.
         raise refused(argument, given, f"an array: {problem}") from problem
-    if array.dtype.kind in "OSUMm":
+    if isinstance(given, np.ndarray) and array.dtype.kind in _NO_NUMBERS:
+        raise ArgumentError(f"`{argument}` is an array of {_NO_NUMBERS[array.dtype.kind]}, not of numbers")
+    if array.dtype.kind in _NO_NUMBERS:
         raise refused(argument, given, "an array of numbers")
     return array
 

@@ -9,19 +9,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kina.mlir.grid import Grid
 from kina.pipeline import Options
 from kina.run.executor import Simulated
-from kina.run.inputs import Draw, from_arrays
+from kina.run.given import Given, Origin, from_arrays
+from kina.run.inputs import Draw
 from kina.run.outputs import arrays
-from kina.run.ports import RunPort, signature
+from kina.run.ports import Signature, signature
 from kina.run.session import Session
 from kina.sim.dtypes import DTYPES, Array
 from kina.sim.prepare import prepare
@@ -54,14 +53,15 @@ def numbers(words: str, shape: tuple[int, ...], dtype: str) -> Array:
     return np.resize(np.array(values), shape).astype(DTYPES[dtype])
 
 
-def given(text: str, ports: tuple[RunPort, ...], grid: Grid) -> list[Array | Mapping[int, Array]]:
-    shapes = {port.name.rpartition(".")[2]: port for port in ports}
+def given(text: str, ports: Signature) -> list[Given]:
+    shapes = {port.name.rpartition(".")[2]: port for port in ports.arguments}
     named = {
         name: numbers(words, shapes[name].shape, shapes[name].type.dtype)
         for kind, name, _, words in _LINE.findall(text)
         if kind == "input"
     }
-    return from_arrays(named, ports, range(len(grid.places)), len(grid.places), "the comment lines")
+    origin = Origin("the comment lines", "arrays there")
+    return from_arrays(named, ports, range(ports.devices), origin)
 
 
 @pytest.mark.parametrize("path", VALUED, ids=lambda path: path.stem)
@@ -73,7 +73,7 @@ def test_a_case_has_its_values(path: Path) -> None:
         Simulated(prepare(made.module)),
         Draw(0),
         1,
-        given(text, ports.arguments, ports.grid),
+        given(text, ports),
         made.program,
     )
     session.run(lambda _: None)

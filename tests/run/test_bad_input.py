@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -129,12 +130,27 @@ def test_arrays_that_are_missing_or_of_another_shape(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_npz(tmp_path: Path) -> None:
     (tmp_path / "t.kina").write_text(TRAIN)
-    for content in (b"", b"PK\x03\x04 and then nothing", b"\x93NUMPY"):
+    with zipfile.ZipFile(tmp_path / "text.npz", "w") as archive:
+        archive.writestr("a.npy", "no array")
+    np.savez(tmp_path / "cut.npz", w=np.ones((8, 4), np.float32))
+    damaged = (tmp_path / "cut.npz").read_bytes().replace(b"\x93NUMPY", b"\x93NUMBY")
+    others = ((tmp_path / "text.npz").read_bytes(), damaged)
+    for content in (b"", b"PK\x03\x04 and then nothing", b"\x93NUMPY", b"some words\n", *others):
         (tmp_path / "in.npz").write_bytes(content)
         done = kina_command("run", str(tmp_path / "t.kina"), "--inputs", str(tmp_path / "in.npz"))
         assert (done.returncode, done.stdout) == (2, "")
-        assert "in.npz` is no `.npz` file" in done.stderr
+        assert "in.npz` is no `.npz` file of arrays\n  = help: `numpy.savez` writes one" in done.stderr
+        assert "pickle" not in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_a_file_with_an_array_of_objects(tmp_path: Path) -> None:
+    (tmp_path / "t.kina").write_text(TRAIN)
+    np.savez(tmp_path / "in.npz", w=np.array([None, 1]))
+    done = kina_command("run", "t.kina", "--inputs", "in.npz", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "`w` of `in.npz` is an array of objects, not of numbers" in done.stderr
+    assert "pickle" not in done.stderr
 
 
 def test_memory_that_is_not_there_is_said_before_the_start(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ import pytest
 from kina.diagnostics.finding import ProgramError
 from kina.mlir.reader import read_module
 from kina.run import xla
-from kina.run.inputs import Draw, from_arrays, read_npz
-from kina.run.ports import signature
+from kina.run.given import Given, Origin, from_arrays
+from kina.run.inputs import Draw, read_npz
+from kina.run.ports import Signature, signature
 from kina.run.session import Session
 from kina.run.xla import XlaOptions
 from kina.sim.dtypes import Array
@@ -178,27 +179,25 @@ def test_each_process_reads_its_parts_and_moves_what_is_carried(tmp_path: Path) 
     np.testing.assert_array_equal(again, whole)
 
 
+def read_parts(path: Path, ports: Signature, devices: tuple[int, ...]) -> list[Given]:
+    return from_arrays(read_npz(str(path), True), ports, devices, Origin(path.name, "arrays in the file"))
+
+
 def test_parts_are_read_from_a_file_and_others_are_not_missed(tmp_path: Path) -> None:
     module = read_module(Source("m.mlir", MOVED))
     ports, whole = signature(module), np.arange(64, dtype=np.int32).reshape(8, 8)
     np.savez(tmp_path / "parts.npz", **{"x@2": whole[4:6], "x@3": whole[6:8]})
     np.savez(tmp_path / "whole.npz", x=whole)
     np.savez_compressed(tmp_path / "small.npz", x=whole)
-    (parts,) = from_arrays(
-        read_npz(str(tmp_path / "parts.npz"), True), ports.arguments, (2, 3), ports.devices, "parts.npz"
-    )
+    (parts,) = read_parts(tmp_path / "parts.npz", ports, (2, 3))
     assert isinstance(parts, dict)
     np.testing.assert_array_equal(np.concatenate([parts[2], parts[3]]), whole[4:])
     for name in ("whole", "small"):
-        (found,) = from_arrays(
-            read_npz(str(tmp_path / f"{name}.npz"), True), ports.arguments, (2, 3), ports.devices, name
-        )
+        (found,) = read_parts(tmp_path / f"{name}.npz", ports, (2, 3))
         assert isinstance(found, np.memmap) == (name == "whole")
         np.testing.assert_array_equal(found, whole)
     with pytest.raises(ProgramError) as caught:
-        from_arrays(
-            read_npz(str(tmp_path / "parts.npz"), True), ports.arguments, (1, 2), ports.devices, "parts.npz"
-        )
+        read_parts(tmp_path / "parts.npz", ports, (1, 2))
     assert "has no array `x@1`" in caught.value.findings[0].message
 
 
