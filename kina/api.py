@@ -225,6 +225,22 @@ class Check:
         asked = (question, a_flag("negated", negated), collective)
         return Explanation(ask(self._program, self.solver, *asked)[1])
 
+    def fixed(self, number: int) -> str:
+        """The text of the program after the edits of help `number`, which can be checked again.
+
+        Nothing is written. SetupError if there is no such help, or it edits another file than the program.
+        """
+        from kina.diagnostics.chosen import changed, numbered_help
+
+        number = a_number("number", number, 1)
+        (source, text), *others = changed(numbered_help(self.findings, number).edits)
+        if others or source != self.result.source:
+            message = (
+                f"help {number} edits `{(others[0][0] if others else source).name}`, not the program alone"
+            )
+            raise SetupError(message, f"`kina check --fix {number}` makes it in the files")
+        return text
+
     def compile(self) -> str:
         """The program of each device as StableHLO text, as `kina compile` writes it."""
         from kina.mlir.emit import emit

@@ -100,10 +100,10 @@ def check(source: Source, options: Options, watch: Watch = _unwatched) -> Result
     try:
         with made_ready(options.solver):
             program = build(source, options, clock)
-            program, decisions = decide(program, options, clock)
+            program, decisions = decide(source, program, options, clock)
             findings = decisions.findings
     except ProgramError as problem:
-        findings = _with_tried_helps(problem.findings, options)
+        findings = _with_tried_helps(source, problem.findings, options)
     from kina.diagnose.allow import allow_sources, apply_allows
 
     findings = apply_allows(findings, allow_sources(source, program))
@@ -113,25 +113,31 @@ def check(source: Source, options: Options, watch: Watch = _unwatched) -> Result
 
 
 def build(
-    source: Source, options: Options, clock: Clock | None = None, added: Additions | None = None
+    source: Source,
+    options: Options,
+    clock: Clock | None = None,
+    added: Additions | None = None,
+    changed: Source | None = None,
 ) -> Program:
     """The typed IR of a program, with what is `added`: by default what the options say and lies beside it.
 
-    Raises ProgramError on its mistakes, SetupError on wrong options.
+    One of its files may be read as `changed`. Raises ProgramError on its mistakes, SetupError on wrong
+    options.
     """
     clock = clock or Clock()
     with clock.stage("read"):
         from kina.additions import additions
         from kina.frontend.reader import read
 
-        module = read(source)
+        module = read(changed if changed is not None and changed.name == source.name else source)
+        instead = () if changed is None else (read(changed),)
         added = additions(source.name, options.rules) if added is None else added
         beside = [read(each) for each in added.sources]
     with clock.stage("form"):
         from kina.frontend.form import form
 
         try:
-            program = form(module, options.entry, dict(options.mesh) or None, beside)
+            program = form(module, options.entry, dict(options.mesh) or None, beside, instead)
         except ProgramError as problem:
             raise ProgramError(*(_with_rules_beside(each, source) for each in problem.findings)) from None
         return replace(program, rules=added.rules)
@@ -152,10 +158,13 @@ def _with_rules_beside(finding: Finding, source: Source) -> Finding:
     return replace(finding, helps=(help_, *finding.helps))
 
 
-def decide(program: Program, options: Options, clock: Clock | None = None) -> tuple[Program, Decisions]:
+def decide(
+    source: Source, program: Program, options: Options, clock: Clock | None = None
+) -> tuple[Program, Decisions]:
     """What the rules say of a typed program, and the program with the annotations that settled its conflicts.
 
-    Raises ProgramError if a rule file is at fault.
+    `source` is what it was formed of: repairs are tried on it. Raises ProgramError if a rule file is at
+    fault.
     """
     clock = clock or Clock()
     from kina.diagnose.solved import solve_program
@@ -174,25 +183,25 @@ def decide(program: Program, options: Options, clock: Clock | None = None) -> tu
     with clock.stage("explain"):
         from kina.diagnose.findings import findings
 
-        found += findings(solved, decisions, lambda changed: _attempt(changed, options))
+        found += findings(solved, decisions, lambda changed: _attempt(source, changed, options))
     return solved.program, replace(decisions, findings=found)
 
 
-def _attempt(changed: Source, options: Options) -> Solved:
-    """What the rules say of a changed source, as far as its plan and its errors need it."""
+def _attempt(source: Source, changed: Source, options: Options) -> Solved:
+    """What the rules say of a program with a changed file, as far as its plan and its errors need it."""
     from kina.diagnose.solved import solve_program
 
-    return solve_program(build(changed, options), options.solver, decisions_only=True)
+    return solve_program(build(source, options, changed=changed), options.solver, decisions_only=True)
 
 
-def _with_tried_helps(found: Sequence[Finding], options: Options) -> tuple[Finding, ...]:
+def _with_tried_helps(source: Source, found: Sequence[Finding], options: Options) -> tuple[Finding, ...]:
     """Findings that stopped a check; edits that they propose are tried if there is one error: others stay."""
     if len(found) > 1 or not any(help_.proposed for each in found for help_ in each.helps):
         return tuple(found)
     from kina.diagnose.findings import tried_help
 
     def tried(help_: Help) -> Help:
-        return tried_help(help_, lambda changed: _attempt(changed, options))
+        return tried_help(help_, lambda changed: _attempt(source, changed, options))
 
     return tuple(replace(each, helps=tuple(map(tried, each.helps))) for each in found)
 

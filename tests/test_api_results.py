@@ -137,3 +137,20 @@ def test_the_name_of_a_file_that_holds_a_bracket(tmp_path: Path, monkeypatch: py
     assert kina.check(Path("a(1)")).ok
     assert not any("pathlib" in help_.message for help_ in kina.check("a(2)").findings[0].helps)
     assert kina.check("(" * 100_000).findings
+
+
+def test_a_help_that_edits_another_file_is_left_to_the_command(tmp_path: Path) -> None:
+    (tmp_path / "parts.kina").write_text(
+        "(defn part ((a (tensor f32 [8 8]) @sharded(axis=0) @sharded(axis=1))) a)\n"
+    )
+    main = tmp_path / "main.kina"
+    main.write_text('(import "parts.kina")\n(mesh (x 2))\n(defn f ((a (tensor f32 [8 8]))) (part a))\n')
+    result = kina.check(main, entry="f")
+    assert not result.ok
+    with pytest.raises(kina.SetupError, match=r"parts\.kina"):
+        result.fixed(1)
+
+
+def test_a_help_that_is_not_there() -> None:
+    with pytest.raises(kina.SetupError, match="no help 7"):
+        kina.check(CONFLICT).fixed(7)

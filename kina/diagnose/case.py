@@ -84,6 +84,17 @@ class Case:
     def axis_list(self, word: str | int) -> tuple[str, ...]:
         return tuple(self.axes[axis] for axis in str(word).split(","))
 
+    def command(self, target: str, negated: bool = False) -> str:
+        """The command that asks about a tensor, dim and axis of the program, as a shell reads it.
+
+        A program that was given as text has no file to name: for it the call from Python.
+        """
+        file = (self.program.span or self.program.values[0].span).file
+        if file == TEXT:
+            option = ", negated=True" if negated else ""
+            return f"result.why({json.dumps(target, ensure_ascii=False)}{option})"
+        return f"kina why {shlex.quote(file)} {shlex.quote(target)}{' --not' if negated else ''}"
+
     def short(self, value: Value) -> str:
         """The name of a value as a message says it: without the entry's own name before it."""
         prefix = self.program.entry + "."
@@ -204,16 +215,6 @@ def axis_words(axes: Sequence[str]) -> str:
     if len(axes) == 1:
         return f"`{axes[0]}`"
     return "(" + ", ".join(f"`{axis}`" for axis in axes) + ")"
-
-
-def command(file: str, target: str, negated: bool = False) -> str:
-    """The command that asks about a tensor, dim and axis, as a shell reads it.
-
-    A program that was given as text has no file to name: for it the call from Python.
-    """
-    if file == TEXT:
-        return f"result.why({json.dumps(target, ensure_ascii=False)}{', negated=True' if negated else ''})"
-    return f"kina why {shlex.quote(file)} {shlex.quote(target)}{' --not' if negated else ''}"
 
 
 def plural(count: int, word: str) -> str:

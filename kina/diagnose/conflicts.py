@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kina.diagnose.case import Case, Fact, axis_words, command, plural, subproof
+from kina.diagnose.case import Case, Fact, axis_words, plural, subproof
 from kina.diagnostics.finding import Finding, Help, Label
 from kina.frontend.ir import Annotation, Value
 from kina.reach import reached
@@ -119,7 +119,7 @@ def conflict_finding(case: Case, group: Sequence[Conflict], helps: tuple[Help, .
         helps=helps,
         proof=proof,
         rule=proof[0].rule if proof else "",
-        more=("`kina explain K201`", _question(first)),
+        more=("`kina explain K201`", _question(case, first)),
     )
 
 
@@ -136,10 +136,10 @@ def _labels(case: Case, group: Sequence[Conflict], helps: Sequence[Help]) -> Ite
     return (Label(span, words) for span, words in labels.items())
 
 
-def _question(conflict: Conflict) -> str:
+def _question(case: Case, conflict: Conflict) -> str:
     """The command that says why the tensor does not have what it is asked for."""
     target = f"{conflict.value.name}.{conflict.one.dim}@{conflict.one.axes[-1]}"
-    return f"`{command(conflict.value.span.file, target, negated=True)}`"
+    return f"`{case.command(target, negated=True)}`"
 
 
 def message(case: Case, conflict: Conflict) -> str:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from itertools import takewhile
 from typing import Protocol
 
-from kina.diagnose.case import LARGE, axis_words, command
+from kina.diagnose.case import LARGE, axis_words
 from kina.explain.answer import Answer, Evidence
 from kina.explain.inquiry import Inquiry, inquire, inquire_layered
 from kina.explain.names import Target
@@ -138,5 +138,5 @@ def _absent(inquiry: Inquiry, target: Target) -> Answer:
         value.span,
         str(value.type),
         notes=tuple(elsewhere),
-        more=(command(value.span.file, str(target), negated=True),),
+        more=(inquiry.case.command(str(target), negated=True),),
     )

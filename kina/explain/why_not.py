@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kina.diagnose.case import axis_words, command, plural
+from kina.diagnose.case import axis_words, plural
 from kina.explain.answer import Answer, Evidence
 from kina.explain.inquiry import Inquiry, inquire
 from kina.explain.names import Target
@@ -52,12 +52,12 @@ def _answers(inquiry: Inquiry, target: Target) -> Iterator[Answer]:
     ]
     absent = [answer for answer in found if answer.holds] or found
     for answer in absent:
-        yield answer if single or len(absent) == 1 else _brief(answer, value)
+        yield answer if single or len(absent) == 1 else _brief(inquiry, answer)
 
 
-def _brief(answer: Answer, value: Value) -> Answer:
+def _brief(inquiry: Inquiry, answer: Answer) -> Answer:
     """The statement alone: evidence is for the question about one dim and one axis."""
-    more = () if not answer.holds else (command(value.span.file, answer.question, negated=True),)
+    more = () if not answer.holds else (inquiry.case.command(answer.question, negated=True),)
     return replace(answer, evidence=(), labels=(), lines=(), notes=(), more=more, brief=True)
 
 
@@ -79,7 +79,7 @@ def _answer(inquiry: Inquiry, reasoner: Reasoner, value: Value, dim: int, axis: 
             f"dim {dim} of `{value.name}` is on {axis_words(inquiry.case.axis_list(granted[2]))}",
             value.span,
             str(value.type),
-            more=(command(value.span.file, question),),
+            more=(inquiry.case.command(question),),
         )
     reason = reasoner.reason((encode(value.name), dim), axis)
     return _reasoned(inquiry, value, dim, reason, question, base)
@@ -100,7 +100,7 @@ def _reasoned(inquiry: Inquiry, value: Value, dim: int, reason: Reason, question
         labels=found.labels,
         evidence=proofs,
         notes=(*found.notes, *_path_notes(inquiry, reason, value, dim)),
-        more=(command(value.span.file, place.name),) if not here else (),
+        more=(inquiry.case.command(place.name),) if not here else (),
     )
 
 

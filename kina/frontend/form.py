@@ -41,13 +41,15 @@ def form(
     entry: str | None = None,
     mesh: Mapping[str, int] | None = None,
     beside: Sequence[Module] = (),
+    instead: Sequence[Module] = (),
 ) -> Program:
     """The typed IR of a program whose entry is the function `entry`, or the last one of the file.
 
-    `mesh` replaces sizes of mesh axes; the files `beside` are as if imported. ProgramError with located
-    findings where the program is at fault; SetupError if `entry` or an axis of `mesh` does not exist.
+    `mesh` replaces sizes of mesh axes; the files `beside` are as if imported, and the modules `instead` stand
+    for imported files of their names. ProgramError with located findings where the program is at fault;
+    SetupError if `entry` or an axis of `mesh` does not exist.
     """
-    return form_recorded(module, entry, mesh, None, beside)[0]
+    return form_recorded(module, entry, mesh, None, beside, instead)[0]
 
 
 def form_recorded(
@@ -56,9 +58,10 @@ def form_recorded(
     mesh: Mapping[str, int] | None,
     recorded: Source | None,
     beside: Sequence[Module] = (),
+    instead: Sequence[Module] = (),
 ) -> tuple[Program, tuple[RecordedPlace, ...]]:
     """As `form`, with the places in the file `recorded` where values of the program are written."""
-    files = collect(module, beside)
+    files = collect(module, beside, instead)
     function = _entry(module, files, entry)
     former = _former()
     user = Globals({**library(), **files.functions}, {})

@@ -34,15 +34,16 @@ class Files:
     last: Function | None = None
 
 
-def collect(main: Module, beside: Sequence[Module] = ()) -> Files:
+def collect(main: Module, beside: Sequence[Module] = (), instead: Sequence[Module] = ()) -> Files:
     """The definitions of a file, of those it imports, and of the files `beside` it that belong to its rules.
 
-    ProgramError where they clash or are missing.
+    The modules `instead` stand for the files of their names. ProgramError where definitions clash or are
+    missing.
     """
     files = Files()
     findings: list[Finding] = []
     meshes: list[tuple[Module, MeshForm]] = []
-    for module in _in_order(main, beside):
+    for module in _in_order(main, beside, instead):
         for form in module.forms:
             match form:
                 case MeshForm():
@@ -130,9 +131,9 @@ def _the_mesh(
     return meshes[0][1] if meshes else None
 
 
-def _in_order(main: Module, beside: Sequence[Module]) -> list[Module]:
+def _in_order(main: Module, beside: Sequence[Module], instead: Sequence[Module]) -> list[Module]:
     """The modules of a program, each after those that it imports; ProgramError at a cycle."""
-    modules: dict[str, Module] = {}
+    modules = {_identity(module.source.name): module for module in instead}
     state: dict[str, str] = {}
     order: list[Module] = []
     modules[_identity(main.source.name)] = main

@@ -65,6 +65,7 @@ class Read:
     """
 
     file: str
+    source: Source
     programs: tuple[Program, Program]
     facts: Facts
     added: tuple[Additions, Additions]
@@ -95,7 +96,7 @@ def program_change(read: Read, effect: Delta, bases: tuple[RuleBase, RuleBase], 
     """The change of one program, which may be none."""
     program = read.program
     before, after = (
-        _outcome(each, added, base, solver)
+        _outcome(read.source, each, added, base, solver)
         for each, added, base in zip(read.programs, read.added, bases, strict=True)
     )
     near = _Near.of(program, read.facts)
@@ -112,7 +113,7 @@ def program_change(read: Read, effect: Delta, bases: tuple[RuleBase, RuleBase], 
     )
 
 
-def _outcome(program: Program, added: Additions, base: RuleBase, solver: str) -> _Outcome:
+def _outcome(source: Source, program: Program, added: Additions, base: RuleBase, solver: str) -> _Outcome:
     from kina.diagnose.findings import findings
     from kina.diagnose.solved import Solved, solve_program
 
@@ -127,7 +128,8 @@ def _outcome(program: Program, added: Additions, base: RuleBase, solver: str) ->
         """Repairs of what is in error anyway are not tried: they change no finding's message."""
         if solved.has_conflict:
             raise ProgramError
-        return solve_program(build(changed, Options(), added=added), solver, rules_for=base.with_entry)
+        again = build(source, Options(), added=added, changed=changed)
+        return solve_program(again, solver, rules_for=base.with_entry)
 
     return _Outcome(
         tuple(value_type(program, decisions, value.id) for value in program.values),

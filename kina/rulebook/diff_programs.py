@@ -96,7 +96,7 @@ def _read_one(file: str, bases: tuple[RuleBase, RuleBase]) -> Read | str:
     if not alike(before, after):
         return "its tensors and ops are others now"
     alone = len(added[1].rules) > len(bases[1].added)
-    return Read(file, (before, after), dump(after), (added[0], added[1]), alone)
+    return Read(file, source, (before, after), dump(after), (added[0], added[1]), alone)
 
 
 def _built(source: Source, added: Additions) -> Program | ProgramError:

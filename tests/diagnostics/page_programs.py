@@ -86,12 +86,12 @@ def checked(text: str, on_conflict: str = "error") -> tuple[Finding, ...]:
 
 def with_rules(text: str, rules: str) -> tuple[Finding, ...]:
     """The findings of a whole check with rules that are added."""
-    source = Source("page.dl", rules)
+    source = Source("page.kina", text)
     options = Options(solver="clingo")
     try:
-        program = build(Source("page.kina", text), options)
-        added = AddedFile("page.dl", "page.dl", source, rules)
-        return decide(replace(program, rules=(added,)), options)[1].findings
+        program = build(source, options)
+        added = AddedFile("page.dl", "page.dl", Source("page.dl", rules), rules)
+        return decide(source, replace(program, rules=(added,)), options)[1].findings
     except ProgramError as problem:
         return problem.findings
 

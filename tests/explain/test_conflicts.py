@@ -164,9 +164,9 @@ def test_many_conflicts_take_few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[object] = []
     solve = pipeline._attempt
 
-    def counted(changed: Source, options: Options) -> Solved:
+    def counted(source: Source, changed: Source, options: Options) -> Solved:
         runs.append(changed)
-        return solve(changed, options)
+        return solve(source, changed, options)
 
     monkeypatch.setattr(pipeline, "_attempt", counted)
     count = 6
