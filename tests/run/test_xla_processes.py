@@ -1,0 +1,274 @@
+"""What goes wrong between processes that share a mesh: real ones over loopback, each ends and says why."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kina.run.xla_ending import ApartError, EndedError, ended
+from kina.run.xla_meeting import differences
+from tests.command import ROOT
+from tests.run.test_xla import LIMIT, MOVED, TRAIN, free_port, needs_jax
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+
+#: Far more steps than a test waits for.
+LONG = ("--steps", "1000000")
+
+
+@dataclass
+class Launcher:
+    """Starts processes of one run in a folder, and ends those that are left."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def __call__(
+        self, number: int, *arguments: str, processes: int = 2, file: str = "t.kina"
+    ) -> subprocess.Popen[str]:
+        place = ("--coordinator", f"127.0.0.1:{self.port}", "--processes", str(processes))
+        return self.alone(file, *place, "--process", str(number), *arguments)
+
+    def alone(self, *arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "kina", "run", *arguments, "--engine", "xla", "--platform", "cpu"]
+        process = subprocess.Popen(
+            command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        self.started.append(process)
+        return process
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[Launcher]:
+    (tmp_path / "t.kina").write_text(TRAIN)
+    (tmp_path / "other.kina").write_text(TRAIN.replace("multiply", "add"))
+    (tmp_path / "m.mlir").write_text(MOVED)
+    np.savez(tmp_path / "in.npz", x=np.zeros((8, 8), np.int32))
+    found = Launcher(tmp_path)
+    yield found
+    for process in found.started:
+        process.kill()
+        process.communicate()
+
+
+def said(process: subprocess.Popen[str], code: int = 1, within: float = 30) -> str:
+    """What a process says, that ends with a code within some seconds."""
+    _, words = process.communicate(timeout=within)
+    assert process.returncode == code, words
+    return words
+
+
+def child_of(process: subprocess.Popen[str]) -> int:
+    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return int(path.read_text().split()[0])
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there, and no zombie."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def wait_for_step(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    while line := process.stdout.readline():
+        if line.startswith("step "):
+            return
+    pytest.fail("no step was run")
+
+
+def ends(pid: int, within: float = 5) -> bool:
+    end = time.monotonic() + within
+    while runs(pid) and time.monotonic() < end:
+        time.sleep(0.1)
+    return not runs(pid)
+
+
+@needs_jax
+@needs_proc
+@pytest.mark.parametrize(
+    ("lost", "by"),
+    [
+        (1, signal.SIGKILL),
+        (0, signal.SIGKILL),
+        pytest.param(1, signal.SIGTERM, marks=pytest.mark.deep),
+        pytest.param(1, signal.SIGINT, marks=pytest.mark.deep),
+        pytest.param(0, signal.SIGINT, marks=pytest.mark.deep),
+    ],
+)
+def test_a_process_that_is_ended_takes_its_child_and_the_others_with_it(
+    launch: Launcher, lost: int, by: signal.Signals
+) -> None:
+    both = [launch(number, *LONG) for number in (0, 1)]
+    wait_for_step(both[lost])
+    child = child_of(both[lost])
+    both[lost].send_signal(by)
+    words = said(both[1 - lost])
+    assert f"error: process {lost} of the run has ended" in words
+    assert "its own output says why" in words
+    assert ends(child)
+
+
+@needs_jax
+@needs_proc
+def test_a_child_that_is_killed_is_told_from_one_that_fails(launch: Launcher) -> None:
+    both = [launch(number, *LONG) for number in (0, 1)]
+    wait_for_step(both[1])
+    os.kill(child_of(both[1]), signal.SIGKILL)
+    words = said(both[1], 2)
+    assert "error: the process that runs XLA was killed by signal 9 (SIGKILL)" in words
+    assert "lack of memory" in words
+    assert "error: process 1 of the run has ended" in said(both[0])
+
+
+@needs_jax
+@needs_proc
+def test_alone_the_child_ends_with_its_parent(launch: Launcher) -> None:
+    process = launch.alone("t.kina", *LONG)
+    wait_for_step(process)
+    child = child_of(process)
+    process.kill()
+    assert ends(child)
+
+
+@needs_jax
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--seed", "3"), "process 1 was given `--seed 3`, process 0 `--seed 0`"),
+        pytest.param(
+            ("--steps", "2"),
+            "process 1 was given `--steps 2`, process 0 `--steps 1`",
+            marks=pytest.mark.deep,
+        ),
+        pytest.param(
+            ("--verify",), "process 1 was given `--verify`, process 0 no `--verify`", marks=pytest.mark.deep
+        ),
+    ],
+)
+def test_processes_that_are_given_other_options(
+    launch: Launcher, given: tuple[str, ...], message: str
+) -> None:
+    both = [launch(0), launch(1, *given)]
+    for process in both:
+        words = said(process)
+        assert f"error: {message}\n" in words
+        assert "start every process with the same program and the same options" in words
+
+
+@needs_jax
+def test_processes_that_run_other_programs(launch: Launcher) -> None:
+    for process in [launch(0), launch(1, file="other.kina")]:
+        assert "error: process 1 runs another program than process 0\n" in said(process)
+
+
+@needs_jax
+@pytest.mark.deep
+def test_processes_that_count_otherwise(launch: Launcher) -> None:
+    for process in [launch(0), launch(1, processes=4)]:
+        assert "process 1 was given `--processes 4`, process 0 `--processes 2`\n" in said(process)
+
+
+@needs_jax
+@pytest.mark.deep
+def test_inputs_of_one_process_only(launch: Launcher) -> None:
+    for process in [launch(0, file="m.mlir"), launch(1, "--inputs", "in.npz", file="m.mlir")]:
+        assert "process 1 was given `--inputs`, process 0 no `--inputs`\n" in said(process)
+
+
+@needs_jax
+def test_a_process_that_cannot_read_its_inputs(launch: Launcher) -> None:
+    here = launch(0, "--inputs", "in.npz", file="m.mlir")
+    assert "no.npz" in said(launch(1, "--inputs", "no.npz", file="m.mlir"), 2)
+    assert "error: process 1 of the run has ended" in said(here)
+
+
+@needs_jax
+def test_two_processes_with_the_number_0(launch: Launcher) -> None:
+    launch(0)
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", launch.port), 1):
+            break
+        time.sleep(0.1)
+    words = said(launch(0), 2)
+    assert f"error: process 0 cannot listen at port {launch.port}: address already in use" in words
+    assert "another process of the run was given `--process 0` too" in words
+
+
+@needs_jax
+@pytest.mark.deep
+def test_two_processes_with_another_number(launch: Launcher) -> None:
+    first = [launch(0, *LONG), launch(1, *LONG)]
+    wait_for_step(first[0])
+    launch(1, *LONG)
+    # whichever hears of it first ends the other
+    words = [said(process) for process in first]
+    assert any("two processes of the run have the number 1" in each for each in words), words
+
+
+@needs_jax
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (("nowhere.invalid:9000", "2"), "no machine named `nowhere.invalid` is known here"),
+        (("127.0.0.1:9000", "3"), "the mesh has 4 devices, which 3 processes do not divide"),
+    ],
+)
+def test_places_that_cannot_be(launch: Launcher, place: tuple[str, str], message: str) -> None:
+    arguments = ("--coordinator", place[0], "--processes", place[1], "--process", "1")
+    assert message in said(launch.alone("t.kina", *arguments), 2)
+
+
+def test_how_a_child_ended_is_told_by_its_signal_and_not_by_news() -> None:
+    news = "W1130 19:47:45.362066    3330 spmd.cc:147] GSPMD is going to be deprecated\n"
+    killed = ended(-9, news)
+    assert isinstance(killed, EndedError)
+    assert killed.message == "the process that runs XLA was killed by signal 9 (SIGKILL)"
+    assert "lack of memory" in killed.help
+    assert ended(-11, news).message.endswith("signal 11 (SIGSEGV)")
+    assert ended(-6, "terminate: out of range\n" + news).message.endswith("module: terminate: out of range")
+    assert ended(3, news).message.endswith("its process ended with exit code 3")
+
+
+def test_how_jax_ends_a_process_for_another_one() -> None:
+    def fatal(status: str) -> str:
+        return f"F1130 19:47:45.3 1 client.h:80] {_FATAL} absl::Status: {status}\n"
+
+    assert ended(-6, fatal("UNAVAILABLE: Failed to send RPC to coordination service.")).message == (
+        "process 0 of the run has ended"
+    )
+    twice = ended(-6, fatal("ABORTED: 1 unexpectedly tried to connect with a different incarnation."))
+    assert twice.message == "two processes of the run have the number 1"
+    silent = ended(-6, fatal("UNAVAILABLE: no heartbeats: /job:jax_worker/replica:0/task:3, /task:5"))
+    assert isinstance(silent, ApartError)
+    assert silent.message == "processes 3, 5 of the run have ended"
+    waited = ended(-6, fatal("DEADLINE_EXCEEDED: Deadline Exceeded\n\nRPC: /x/RegisterTask"))
+    assert isinstance(waited, EndedError)
+    assert waited.waiting
+
+
+_FATAL = "Terminating process because the JAX distributed service detected fatal errors. See the logs."
+
+
+def test_what_differs_is_named_part_by_part() -> None:
+    expected = [("jax", "runs", "jax 1"), ("seed", "was given", "`--seed 0`"), ("program", "runs", "a")]
+    given = [("jax", "runs", "jax 2"), ("seed", "was given", "`--seed 0`"), ("program", "runs", "b")]
+    assert differences(4, given, expected) == (
+        "process 4 runs jax 2, process 0 jax 1; process 4 runs another program than process 0"
+    )
+    assert differences(4, expected, expected) == ""
