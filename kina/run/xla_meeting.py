@@ -211,6 +211,8 @@ def last_words(meeting: Meeting | None, problem: Exception) -> RefusedError:
     if meeting is not None and (note := meeting.lost(problem)):
         return RefusedError(note, ELSEWHERE, 1)
     help_ = "`--engine sim` says more about what is wrong with a module"
+    if meeting is not None and _CONNECTION.search(str(problem)):
+        help_ = "all processes of the run are there: the network between them may be at fault"
     return RefusedError(f"XLA does not run the module: {first_line(problem)}", help_)
 
 
