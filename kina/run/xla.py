@@ -29,8 +29,8 @@ from kina.run.xla_ending import ApartError, EndedError, ended
 from kina.run.xla_meeting import MEET
 from kina.sim.dtypes import Array
 
-#: Seconds that a child has to take its leave of the other processes.
-_LEAVE = 60.0
+#: Seconds that a child has to take its leave of the other processes, which may still write their results.
+_LEAVE = 300.0
 #: Seconds that a child has to say to other processes that it ends before its time.
 _FAREWELL = 5.0
 #: Seconds after which a process that waits for others says so.

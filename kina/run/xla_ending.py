@@ -26,7 +26,11 @@ _ERROR = re.compile(r"E\d{4} [^\]]*\] (.*)")
 #: How jax ends a process when another one has gone, or comes a second time.
 _OTHERS = "JAX distributed service detected fatal errors"
 _TWICE = re.compile(r"(?:task:)?(\d+) unexpectedly tried to connect")
-_TASK = re.compile(r"/task:(\d+)")
+_NEWER = "request from a newer incarnation"
+#: How the coordinator names processes that it no longer hears of: in one line, or one below the other.
+_SILENT = re.compile(r"task[: ](\d+) heartbeat timeout", re.IGNORECASE)
+_UNHEALTHY = re.compile(r"stopped sending heartbeats\):(.*?)The tasks", re.DOTALL)
+_NUMBER = re.compile(r"(\d+)\s*(?:,|$)", re.MULTILINE)
 
 
 class EndedError(SetupError):
@@ -66,18 +70,25 @@ def _signal_name(number: int) -> str:
 
 def _by_others(said: str) -> SetupError:
     """What jax means when it ends a process because of another one."""
+    own = "give each process a `--process` of its own"
     if twice := _TWICE.search(said):
-        return ApartError(
-            f"two processes of the run have the number {twice[1]}", "give each a `--process` of its own"
-        )
+        return ApartError(f"two processes of the run have the number {twice[1]}", own)
+    if _NEWER in said:
+        return ApartError("another process of the run has the number of this one", own)
     if "DEADLINE_EXCEEDED" in said and "RegisterTask" in said:
         return EndedError("the other processes do not come", waiting=True)
-    if "heartbeat" in said and (gone := sorted({int(number) for number in _TASK.findall(said)})):
+    if gone := silent(said):
         return ApartError(ended_processes(gone), ELSEWHERE)
     if "Failed to send RPC" in said or "UNAVAILABLE" in said:
         return ApartError(ended_processes([0]), ELSEWHERE)
     status = said.partition("absl::Status: ")[2] or said
     return ApartError(f"another process of the run has ended: {status.splitlines()[0][:200]}", ELSEWHERE)
+
+
+def silent(said: str) -> list[int]:
+    """The processes that the coordinator no longer hears of, from what jax says."""
+    listed = "".join(_UNHEALTHY.findall(said))
+    return sorted({int(number) for number in (*_SILENT.findall(said), *_NUMBER.findall(listed))})
 
 
 def ended_processes(numbers: Sequence[int]) -> str:

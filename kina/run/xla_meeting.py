@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any
 
-from kina.run.xla_ending import AGAIN, ELSEWHERE, ended_processes
+from kina.run.xla_ending import AGAIN, ELSEWHERE, ended_processes, silent
 
 #: What to do if processes do not meet.
 MEET = (
@@ -98,6 +98,8 @@ class Meeting:
         """Which processes have ended, if that is what XLA stumbles over; "" if it is not."""
         if note := self.heard():
             return note
+        if gone := silent(str(problem)):
+            return ended_processes(gone)
         if not _CONNECTION.search(str(problem)):
             return ""
         self._write("call", "")
@@ -108,7 +110,7 @@ class Meeting:
                 known = dict(self.store.key_value_dir_get("kina/"))
             except Exception:
                 # the store is gone, and with it the process that keeps it
-                return ended_processes([0])
+                return ended_processes([0]) if self.process else ""
             if "kina/note" in known:
                 return str(known["kina/note"])
             missing = {number for number in missing if f"kina/here/{number}" not in known}

@@ -37,6 +37,7 @@ def test_processes_that_do_not_come() -> None:
     ):
         pass
     assert "do not meet at `127.0.0.1:" in caught.value.message
+    assert "within 1 seconds; nothing answers there" in caught.value.message
     assert "has a number of its own" in caught.value.help
 
 

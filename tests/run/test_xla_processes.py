@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kina.run.xla_ending import ApartError, EndedError, ended
+from kina.run.xla_ending import ApartError, EndedError, ended, silent
 from kina.run.xla_meeting import differences
 from tests.command import ROOT
 from tests.run.test_xla import LIMIT, MOVED, TRAIN, free_port, needs_jax
@@ -222,6 +222,18 @@ def test_two_processes_with_another_number(launch: Launcher) -> None:
 
 
 @needs_jax
+@pytest.mark.deep
+def test_two_processes_with_one_number_before_the_others_come(launch: Launcher) -> None:
+    # one of four devices each: the others are never there
+    first, _ = launch(1, processes=4), launch(0, processes=4)
+    time.sleep(7)
+    launch(1, processes=4)
+    words = said(first)
+    assert f"waits at `127.0.0.1:{launch.port}` for the other processes, at most 120 seconds\n" in words
+    assert "another process of the run has the number of this one" in words
+
+
+@needs_jax
 @pytest.mark.parametrize(
     ("place", "message"),
     [
@@ -254,15 +266,27 @@ def test_how_jax_ends_a_process_for_another_one() -> None:
     )
     twice = ended(-6, fatal("ABORTED: 1 unexpectedly tried to connect with a different incarnation."))
     assert twice.message == "two processes of the run have the number 1"
-    silent = ended(-6, fatal("UNAVAILABLE: no heartbeats: /job:jax_worker/replica:0/task:3, /task:5"))
-    assert isinstance(silent, ApartError)
-    assert silent.message == "processes 3, 5 of the run have ended"
+    newer = fatal("ALREADY_EXISTS: Aborted connect attempt as there is a request from a newer incarnation.")
+    assert ended(-6, newer).message == "another process of the run has the number of this one"
+    unheard = (
+        "UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats):\n{}\nThe tasks have"
+    )
+    for named in ("3\n5", "/job:jax_worker/replica:0/task:3\n/job:jax_worker/replica:0/task:5"):
+        quiet = ended(-6, fatal(unheard.format(named)))
+        assert isinstance(quiet, ApartError)
+        assert quiet.message == "processes 3, 5 of the run have ended"
     waited = ended(-6, fatal("DEADLINE_EXCEEDED: Deadline Exceeded\n\nRPC: /x/RegisterTask"))
     assert isinstance(waited, EndedError)
     assert waited.waiting
 
 
 _FATAL = "Terminating process because the JAX distributed service detected fatal errors. See the logs."
+
+
+def test_a_barrier_tells_which_process_is_not_heard_of() -> None:
+    said = "INTERNAL: Barrier failed because: task is set to ERROR: UNAVAILABLE: Task 1 heartbeat timeout. 7"
+    assert silent(said) == [1]
+    assert silent("Gloo all-reduce failed: Connection closed by peer [127.0.0.1]:4") == []
 
 
 def test_what_differs_is_named_part_by_part() -> None:
