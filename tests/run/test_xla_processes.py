@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kina.run import xla_meeting
 from kina.run.xla_ending import ApartError, EndedError, ended, silent
-from kina.run.xla_meeting import differences
+from kina.run.xla_meeting import Meeting, differences, last_words
 from tests.command import ROOT
 from tests.run.test_xla import LIMIT, MOVED, TRAIN, free_port, needs_jax
 
@@ -287,6 +288,49 @@ def test_a_barrier_tells_which_process_is_not_heard_of() -> None:
     said = "INTERNAL: Barrier failed because: task is set to ERROR: UNAVAILABLE: Task 1 heartbeat timeout. 7"
     assert silent(said) == [1]
     assert silent("Gloo all-reduce failed: Connection closed by peer [127.0.0.1]:4") == []
+
+
+class Store:
+    """A store of texts whose other processes answer a call as they are told to."""
+
+    def __init__(self, answering: tuple[int, ...], gone: bool = False) -> None:
+        self.texts: dict[str, str] = {}
+        self.answering, self.gone = answering, gone
+
+    def key_value_set(self, key: str, value: str) -> None:
+        if key in self.texts:
+            raise RuntimeError("ALREADY_EXISTS")
+        self.texts[key] = value
+        if key == "kina/call":
+            self.texts.update({f"kina/here/{number}": "" for number in self.answering})
+
+    def key_value_dir_get(self, _: str) -> list[tuple[str, str]]:
+        if self.gone:
+            raise RuntimeError("UNAVAILABLE")
+        return list(self.texts.items())
+
+
+def test_those_that_do_not_answer_a_call_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xla_meeting, "_CALLED", 0.3)
+    closed = RuntimeError("UNKNOWN: Gloo all-to-all failed: Connection closed by peer [127.0.0.1]:4")
+    store = Store((0, 2))
+    assert Meeting(store, 2, 4).lost(closed) == "processes 1, 3 of the run have ended"
+    # the others learn what was found, and call no more
+    assert Meeting(store, 0, 4).heard() == "processes 1, 3 of the run have ended"
+    assert Meeting(Store((0, 1)), 0, 2).lost(closed) == ""
+    assert Meeting(Store(()), 0, 2).lost(RuntimeError("INVALID_ARGUMENT: no")) == ""
+    assert Meeting(Store((), gone=True), 1, 2).lost(closed) == "process 0 of the run has ended"
+    assert Meeting(Store((), gone=True), 0, 2).lost(closed) == ""
+    helped = last_words(Meeting(Store((0, 1)), 0, 2), closed)
+    assert "the network between them may be at fault" in helped.help
+
+
+def test_a_process_that_ends_first_is_the_one_that_is_named() -> None:
+    store = Store(())
+    Meeting(store, 3, 4).post("the mesh is too large")
+    Meeting(store, 1, 4).post("")
+    found = last_words(Meeting(store, 0, 4), RuntimeError("Gloo"))
+    assert (str(found), found.code) == ("process 3 of the run has ended: the mesh is too large", 1)
 
 
 def test_what_differs_is_named_part_by_part() -> None:
