@@ -55,8 +55,8 @@ def ended(code: int, log: str) -> SetupError:
     # a library that aborts says why before; other signals come from outside, or all of a sudden
     if code < 0 and (code != -signal.SIGABRT or not said):
         by = f"signal {-code}{_signal_name(-code)}"
-        killed = f"the process that runs XLA was killed by {by}"
-        return EndedError(killed, _MEMORY if code == -signal.SIGKILL else _SIM)
+        helps: dict[int, str] = {signal.SIGKILL: _MEMORY, signal.SIGTERM: "", signal.SIGHUP: ""}
+        return EndedError(f"the process that runs XLA was killed by {by}", helps.get(-code, _SIM))
     said = said or f"its process ended with exit code {code}"
     return EndedError(f"XLA does not run the module: {said[:300]}", _SIM)
 

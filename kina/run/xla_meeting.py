@@ -11,6 +11,7 @@ import os
 import re
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any
@@ -24,6 +25,8 @@ MEET = (
 )
 #: Seconds that the others have to say what they were given, once all are there.
 _ASKED = 60
+#: Seconds that the others have to read what differs.
+_APART = 10
 #: Seconds that the others have to say that they are there: they look once a second.
 _CALLED = 4.0
 #: Seconds for which the process that keeps the store outlives its own end, so that the others can read why.
@@ -61,6 +64,9 @@ class Meeting:
             self._write("agreed", self._differences(parts))
         wrong = self.store.blocking_key_value_get("kina/agreed", _ASKED * 1000)
         if wrong:
+            # all have read it before the store ends
+            with suppress(Exception):
+                self.store.wait_at_barrier("kina/apart", _APART * 1000)
             raise RefusedError(wrong, AGAIN, 1)
 
     def _differences(self, parts: Sequence[Part]) -> str:

@@ -238,7 +238,11 @@ def test_two_processes_with_one_number_before_the_others_come(launch: Launcher) 
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        (("nowhere.invalid:9000", "2"), "no machine named `nowhere.invalid` is known here"),
+        pytest.param(
+            ("nowhere.invalid:9000", "2"),
+            "no machine named `nowhere.invalid` is known here",
+            marks=pytest.mark.deep,
+        ),
         (("127.0.0.1:9000", "3"), "the mesh has 4 devices, which 3 processes do not divide"),
     ],
 )
@@ -253,6 +257,7 @@ def test_how_a_child_ended_is_told_by_its_signal_and_not_by_news() -> None:
     assert isinstance(killed, EndedError)
     assert killed.message == "the process that runs XLA was killed by signal 9 (SIGKILL)"
     assert "lack of memory" in killed.help
+    assert ended(-15, news).help == ""
     assert ended(-11, news).message.endswith("signal 11 (SIGSEGV)")
     assert ended(-6, "terminate: out of range\n" + news).message.endswith("module: terminate: out of range")
     assert ended(3, news).message.endswith("its process ended with exit code 3")
