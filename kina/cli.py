@@ -62,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
         return 2
     except SetupError as problem:
         write_stderr(setup_message(problem))
-        return 2
+        return problem.exit_code
     except ProgramError as problem:
         from kina.commands.show import show_findings
 

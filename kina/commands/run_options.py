@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -65,7 +65,19 @@ def xla_options(values: dict[str, Any]) -> XlaOptions | None:
         _check_place(coordinator, processes, process)
     from kina.run.xla import XlaOptions
 
-    return XlaOptions(values["platform"] or "auto", coordinator, processes, process)
+    return XlaOptions(
+        values["platform"] or "auto", coordinator, processes, process, alike=tuple(_alike(values))
+    )
+
+
+def _alike(values: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """The options that must be the same in every process that shares the mesh, and how a process has them."""
+    for name in ("platform", "steps", "seed"):
+        shown = values[name] if values[name] is not None else "auto"
+        yield name, "was given", f"`--{name} {shown}`"
+    # what a file is called is for each process to say
+    for name in ("inputs", "verify"):
+        yield name, "was given", f"`--{name}`" if values[name] else f"no `--{name}`"
 
 
 def _check_place(coordinator: str, processes: int | None, process: int | None) -> None:

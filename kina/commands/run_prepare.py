@@ -57,8 +57,12 @@ def prepare(file: str, values: dict[str, Any], stack: ExitStack) -> Prepared:
             text = Source(f"{source.name}.mlir", emit(program, result.decisions))
         module = read_module(text)
         verify(module)
-        say(f"{file}: compile")
+        say(f"{file}: compile{_with_others(values['coordinator'])}")
         return _session(module, program, findings, values, stack)
+
+
+def _with_others(coordinator: str | None) -> str:
+    return f", and wait for the other processes at {coordinator}" if coordinator else ""
 
 
 def _is_module(source: Source) -> bool:

@@ -114,6 +114,9 @@ class ProgramError(Exception):
 class SetupError(Exception):
     """The surroundings are at fault (exit code 2): no such file, engine missing, bad option."""
 
+    #: What the command ends with.
+    exit_code = 2
+
     def __init__(self, message: str, help_: str = "") -> None:
         super().__init__(message)
         self.message = message

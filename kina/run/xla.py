@@ -5,31 +5,36 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from io import BufferedReader
+from threading import Timer
 from typing import IO
 
+from kina import __version__
 from kina.diagnostics.finding import SetupError
 from kina.mlir.syntax import Module
+from kina.output import write_stderr
 from kina.run.executor import Executed, Input, Kept
 from kina.run.ports import RunPort, Signature
 from kina.run.shards import place
 from kina.run.wire import Message, receive, send
-from kina.run.xla_devices import MEET
+from kina.run.xla_ending import ApartError, EndedError, ended
+from kina.run.xla_meeting import MEET
 from kina.sim.dtypes import Array
 
-_HELP = "`--engine sim` says more about what is wrong with a module"
-#: Lines of a stack, and the line with which C++ libraries end a process.
-_FRAME = re.compile(r"\s*@ |\s*\*\*\*")
-_FATAL = re.compile(r"F\d{4} [^\]]*\] (.*)")
-
-#: Seconds that a child has to take its leave of the other processes.
-_LEAVE = 60.0
+#: Seconds that a child has to take its leave of the other processes, which may still write their results.
+_LEAVE = 300.0
+#: Seconds that a child has to say to other processes that it ends before its time.
+_FAREWELL = 5.0
+#: Seconds after which a process that waits for others says so.
+_SILENT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,8 @@ class XlaOptions:
     """Which devices to use: those of a platform of jax, "auto" being jax's choice, and in which processes.
 
     `coordinator` is the address of process 0, "auto" if jax knows its cluster, None for a single process;
-    processes wait `patience` seconds for each other.
+    processes wait `patience` seconds for each other. `alike` is what they must have been given alike besides
+    the module, as parts of `kina.run.xla_meeting`.
     """
 
     platform: str = "auto"
@@ -45,6 +51,7 @@ class XlaOptions:
     processes: int | None = None
     process: int | None = None
     patience: int = 120
+    alike: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +118,6 @@ def _alike(signature: Signature, port: RunPort, devices: Sequence[int]) -> list[
     return found
 
 
-class EndedError(SetupError):
-    """The child has ended without an answer."""
-
-
-def reason_in(log: str) -> str:
-    """What a log says of the end of its process: the first fatal line, else the last one; no stack frames."""
-    lines = [line for line in log.splitlines() if line.strip() and not _FRAME.match(line)]
-    fatal = next((found[1] for line in lines if (found := _FATAL.match(line))), "")
-    return fatal or (lines[-1].strip() if lines else "")
-
-
 def _asked(
     child: subprocess.Popen[bytes], log: IO[bytes], question: Message, arrays: Sequence[Array] = ()
 ) -> tuple[Message, list[Array]]:
@@ -134,10 +130,10 @@ def _asked(
     if answer is None:
         child.wait()
         log.seek(0)
-        said = reason_in(log.read().decode("utf-8", "replace")) or "its process ended"
-        raise EndedError(f"XLA does not run the module: {said[:300]}", _HELP)
+        raise ended(child.returncode, log.read().decode("utf-8", "replace"))
     if "error" in answer[0]:
-        raise SetupError(answer[0]["error"], answer[0].get("help") or "")
+        kind = ApartError if answer[0]["code"] == ApartError.exit_code else SetupError
+        raise kind(answer[0]["error"], answer[0]["help"])
     return answer
 
 
@@ -159,29 +155,69 @@ def executor(module: Module, signature: Signature, options: XlaOptions) -> Itera
             env=_environment(options),
         )
         try:
-            found = _started(child, log, signature, options)
+            found = _started(child, log, module, signature, options)
             _asked(child, log, {"do": "compile", "module": module.source.text})
             yield found
             _leave(child)
         finally:
-            _end(child)
+            _end(child, _FAREWELL if options.coordinator is not None else 0)
 
 
 def _started(
-    child: subprocess.Popen[bytes], log: IO[bytes], signature: Signature, options: XlaOptions
+    child: subprocess.Popen[bytes],
+    log: IO[bytes],
+    module: Module,
+    signature: Signature,
+    options: XlaOptions,
 ) -> Xla:
     """The child with its devices, after it has met the other processes if there are any."""
-    sizes = [axis.size for axis in signature.grid.mesh.axes]
+    place = options.coordinator
     try:
-        said, _ = _asked(child, log, {"mesh": sizes, **asdict(options)})
+        with _told(place, options.patience):
+            said, _ = _asked(child, log, _introduction(module, signature, options))
     except EndedError as problem:
-        if options.coordinator is None:
+        if place is None or not problem.waiting:
             raise
         # jax ends a process that waits in vain
+        lacks = "" if options.process == 0 or answers(place) else "; nothing answers there"
         raise SetupError(
-            f"the processes do not meet at `{options.coordinator}` within {options.patience} seconds", MEET
+            f"the processes do not meet at `{place}` within {options.patience} seconds{lacks}", MEET
         ) from problem
     return Xla(child, log, signature, said["platform"], tuple(said["devices"]), tuple(said["process"]))
+
+
+def _introduction(module: Module, signature: Signature, options: XlaOptions) -> Message:
+    """The first message: the mesh, where to find its devices, and what other processes must have alike."""
+    digest = sha256(module.source.text.encode("utf-8", "surrogatepass")).hexdigest()
+    alike = [("kina", "runs", f"kina {__version__}"), *options.alike, ("program", "runs", digest)]
+    sizes = [axis.size for axis in signature.grid.mesh.axes]
+    return {**asdict(options), "mesh": sizes, "alike": alike}
+
+
+@contextmanager
+def _told(place: str | None, patience: int) -> Iterator[None]:
+    """Say after some seconds that this process waits for others; at a terminal the progress line does."""
+    waits = f"waits at `{place}` for the other processes, at most {patience} seconds\n"
+    timer = Timer(_SILENT, write_stderr, (waits,))
+    timer.daemon = True
+    if place is not None and not sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def answers(place: str) -> bool:
+    """Whether anything listens at HOST:PORT; True if that is not known."""
+    host, _, port = place.rpartition(":")
+    if not port.isdecimal():
+        return True
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=2):
+            return True
+    except OSError:
+        return False
 
 
 def _environment(options: XlaOptions) -> dict[str, str]:
@@ -194,20 +230,24 @@ def _environment(options: XlaOptions) -> dict[str, str]:
     return found
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kill a child that still runs; in any case leave nothing of it."""
+def _end(child: subprocess.Popen[bytes], patience: float) -> None:
+    """End a child that still runs, after it has told other processes; in any case leave nothing of it."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with suppress(OSError):
+        child.stdin.close()
+    with suppress(subprocess.TimeoutExpired):
+        if patience:
+            child.wait(patience)
     child.kill()
     child.wait()
-    for stream in (child.stdin, child.stdout):
-        if stream is not None:
-            with suppress(OSError):
-                stream.close()
+    child.stdout.close()
 
 
 def _leave(child: subprocess.Popen[bytes]) -> None:
     """Let the child end by itself: in several processes they wait for each other."""
     assert child.stdin is not None
     with suppress(OSError):
-        child.stdin.close()
+        send(child.stdin, {"do": "leave"})
     with suppress(subprocess.TimeoutExpired):
         child.wait(_LEAVE)

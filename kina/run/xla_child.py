@@ -8,43 +8,65 @@ on the devices until the next ones take their place.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from dataclasses import dataclass, field
 from io import BufferedReader
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
 
-from kina.run.wire import Message, receive, send
-from kina.run.xla_devices import RefusedError, begin
+from kina.run.wire import Message, receive
+from kina.run.xla_devices import begin, check
+from kina.run.xla_meeting import Meeting, last_words, meet
+from kina.run.xla_watch import Watch
 from kina.sim.dtypes import Array
+
+#: Seconds in which the watch ends this process.
+_END = 10
 
 
 def main() -> None:
-    """Serve until the standard input ends; what is wrong is the last answer."""
+    """Serve until told to leave; what is wrong is the last answer."""
     assert isinstance(sys.stdin.buffer, BufferedReader)
+    # a terminal interrupts the parent too, which then ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # libraries print to the standard output, which is for answers alone
-    answers = os.fdopen(os.dup(1), "wb")
+    watch = Watch(os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)
     try:
         served: Served | None = None
         while (asked := receive(sys.stdin.buffer)) is not None:
             message, arrays = asked
+            if message.get("do") == "leave":
+                watch.leaving = True
+                return
             if served is None:
-                served = Served(begin(**message))
-                send(answers, served.introduction())
+                served = _begun(message, watch)
+                watch.answer(served.introduction())
             else:
-                send(answers, *served.answer(message, arrays))
-    except RefusedError as problem:
-        send(answers, {"error": str(problem), "help": problem.help})
-        os._exit(1)
-    except Exception as problem:  # whatever XLA raises is about the module
-        said = (str(problem).strip() or type(problem).__name__).splitlines()[0][:300]
-        help_ = "`--engine sim` says more about what is wrong with a module"
-        send(answers, {"error": f"XLA does not run the module: {said}", "help": help_})
-        # without the farewell to other processes, which may wait for this one
-        os._exit(1)
+                watch.answer(*served.answer(message, arrays))
+    except Exception as problem:  # whatever XLA raises is about the module, or about another process
+        watch.fail(last_words(watch.meeting, problem))
+    # the parent has gone, which the watch tells the others
+    sleep(_END)
+
+
+def _begun(message: Message, watch: Watch) -> Served:
+    """The devices of the first message, after the other processes have come and agree on what to run."""
+    import jax
+
+    mesh, platform, processes = message["mesh"], message["platform"], message["processes"]
+    check(mesh, processes or 1)
+    if message["coordinator"] is not None:
+        meeting = meet(message["coordinator"], processes, message["process"], message["patience"])
+        alike = [(name, verb, value) for name, verb, value in message["alike"]]
+        count = f"`--processes {meeting.count}`"
+        watch.meeting = meeting
+        meeting.agree([("jax", "runs", f"jax {jax.__version__}"), ("processes", "was given", count), *alike])
+    together = watch.meeting.count if watch.meeting is not None else 1
+    return Served(begin(mesh, platform, together), watch.meeting)
 
 
 def compiled(text: str, devices: list[Any]) -> Any:
@@ -69,9 +91,11 @@ class Served:
     """Devices, what was compiled for them, the arguments of the next run, and the results of the last one."""
 
     devices: list[Any]
+    meeting: Meeting | None = None
     loaded: Any = None
     arguments: dict[int, Any] = field(default_factory=dict)
     results: list[dict[int, Any]] = field(default_factory=list)
+    ready: bool = False
 
     @property
     def here(self) -> list[int]:
@@ -132,6 +156,9 @@ class Served:
         self.arguments.clear()
         self.results.clear()
         numbers = {device.id: number for number, device in enumerate(self.devices)}
+        if self.meeting is not None and not self.ready:
+            self.meeting.ready()
+            self.ready = True
         start = perf_counter()
         arrays = self.loaded.execute_sharded(arguments).disassemble_into_single_device_arrays()
         for parts in arrays:

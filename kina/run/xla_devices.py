@@ -7,71 +7,43 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from kina.run.xla_meeting import RefusedError, first_line
+
 #: How jax compiles a module for given devices has changed in this version.
 OLDEST = (0, 8)
-#: What to do if processes do not meet.
-MEET = "every process names the same coordinator and number of processes, and has a number of its own"
 
 
-class RefusedError(Exception):
-    """Surroundings that do not fit; `help` says what to do."""
+def check(mesh: Sequence[int], processes: int) -> None:
+    """RefusedError if jax is too old, or if processes cannot share the mesh evenly."""
+    import jax
 
-    def __init__(self, message: str, help_: str = "") -> None:
-        super().__init__(message)
-        self.help = help_
+    if jax.__version_info__ < OLDEST:
+        raise RefusedError(f"jax {jax.__version__} is too old", "pip install --upgrade 'kina[xla]'")
+    if prod(mesh) % processes:
+        raise RefusedError(
+            f"the mesh has {prod(mesh)} devices, which {processes} processes do not divide",
+            "each process has the same number of devices",
+        )
 
 
-def begin(
-    mesh: Sequence[int],
-    platform: str,
-    coordinator: str | None,
-    processes: int | None,
-    process: int | None,
-    patience: int,
-) -> list[Any]:
+def begin(mesh: Sequence[int], platform: str, processes: int = 1) -> list[Any]:
     """The devices of the mesh, row-major, of this process and of the others that share it.
 
     Raises RefusedError if there are too few.
     """
     import jax
 
-    if jax.__version_info__ < OLDEST:
-        raise RefusedError(f"jax {jax.__version__} is too old", "pip install --upgrade 'kina[xla]'")
-    wanted, count = prod(mesh), 1
-    if coordinator is not None:
-        count = _meet(coordinator, processes, process, patience)
-    if wanted % count:
-        raise RefusedError(f"the mesh has {wanted} devices, which {count} processes do not divide")
-    jax.config.update("jax_num_cpu_devices", wanted // count)  # type: ignore[no-untyped-call]
+    wanted = prod(mesh)
+    check(mesh, processes)
+    jax.config.update("jax_num_cpu_devices", wanted // processes)  # type: ignore[no-untyped-call]
     try:
         found = jax.devices() if platform == "auto" else jax.devices(platform)
     except RuntimeError as problem:
         raise RefusedError(
-            f"jax has no devices of platform `{platform}`: {_first_line(problem)}",
+            f"jax has no devices of platform `{platform}`: {first_line(problem)}",
             "`--platform cpu` takes CPU devices, as many as the mesh has",
         ) from None
-    return _in_order(mesh, _shared(found, wanted, count))
-
-
-def _meet(coordinator: str, processes: int | None, process: int | None, patience: int) -> int:
-    """Wait for all processes; how many they are."""
-    import jax
-    from jax._src import distributed
-
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")  # type: ignore[no-untyped-call]
-    address = None if coordinator == "auto" else coordinator
-    try:
-        jax.distributed.initialize(address, processes, process, initialization_timeout=patience)
-    except (RuntimeError, ValueError) as problem:
-        raise RefusedError(
-            f"the processes do not meet at `{coordinator}`: {_first_line(problem)}",
-            MEET,
-        ) from None
-    return int(distributed.global_state.num_processes or 1)
-
-
-def _first_line(problem: Exception) -> str:
-    return (str(problem).strip() or type(problem).__name__).splitlines()[0][:300]
+    return _in_order(mesh, _shared(found, wanted, processes))
 
 
 def _shared(found: Sequence[Any], wanted: int, processes: int) -> list[Any]:

@@ -209,7 +209,7 @@ def test_no_device_sees_more_than_a_part(tmp_path: Path) -> None:
         "from kina.run.xla_devices import begin\n"
         "from kina.run.xla_child import Served, _one_part\n"
         f"text = {MOVED!r}\n"
-        "served = Served(begin([4], 'cpu', None, None, None, 1))\n"
+        "served = Served(begin([4], 'cpu'))\n"
         "served.answer({'do': 'compile', 'module': text}, [])\n"
         "import jax\n"
         "parts = [np.full((2, 8), n, np.int32) for n in range(4)]\n"

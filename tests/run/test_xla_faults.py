@@ -10,6 +10,7 @@ from kina.diagnostics.finding import SetupError
 from kina.run import xla
 from kina.run.ports import signature
 from kina.run.xla import XlaOptions
+from kina.run.xla_ending import reason_in
 from tests.command import kina_command
 from tests.run.pipeline import Compiled, compiled
 from tests.run.test_xla import MOVED, free_port, needs_jax
@@ -20,9 +21,9 @@ def test_the_end_of_a_process_is_told_in_its_own_words() -> None:
         "W0102 10:00:00.1 7 a.cc:1] slow\nF1129 21:57:26.5 25337 client.h:80] Ending: another task died\n\n"
         "RPC: /x\n*** Check failure stack trace: ***\n    @     0x7f8d  absl::Flush()\n"
     )
-    assert xla.reason_in(log) == "Ending: another task died"
-    assert xla.reason_in("Traceback\nValueError: no\n") == "ValueError: no"
-    assert xla.reason_in("\n") == ""
+    assert reason_in(log) == "Ending: another task died"
+    assert reason_in("Traceback\nValueError: no\n") == "ValueError: no"
+    assert reason_in("\n") == ""
 
 
 @needs_jax
@@ -36,6 +37,7 @@ def test_processes_that_do_not_come() -> None:
     ):
         pass
     assert "do not meet at `127.0.0.1:" in caught.value.message
+    assert "within 1 seconds; nothing answers there" in caught.value.message
     assert "has a number of its own" in caught.value.help
 
 
