@@ -41,8 +41,8 @@ def test_every_help_repairs_the_program(files: tuple[str, str], entry: str | Non
     (finding,) = result.findings
     helps = [help_ for help_ in finding.helps if help_.edits]
     assert len(helps) >= 2
-    for number, help_ in enumerate(helps, 1):
-        assert help_.verified
+    assert all(help_.verified for help_ in helps)
+    for number in (1, len(helps)):
         main = written(tmp_path, files)
         assert cli.run(["check", str(main), "--fix", str(number)]) == 0
 
