@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kina.datalog.clingo_order import Join, Tie, plan
 from kina.datalog.clingo_unions import without_repeats
 from kina.datalog.compiled import Asp
-from kina.datalog.rules import Relation, Rule, Rulebook, needed
+from kina.datalog.rules import ColumnType, Relation, Rule, Rulebook, needed
 from kina.datalog.syntax import (
     Aggregate,
     Arithmetic,
@@ -29,6 +29,9 @@ from kina.datalog.syntax import (
 )
 
 _OPERATORS = {"%": "\\"}
+
+#: Types of numbers of which one op, tensor or program has few.
+_SMALL = frozenset(("Dim", "Factor", "Priority"))
 
 
 def _rule_texts(rule: Rule) -> Iterator[str]:
@@ -104,20 +107,23 @@ class _Writer:
             yield from self.tie(tie)
 
     def arguments(self, atom: Atom, fresh: str) -> list[str]:
-        """The terms of a premise; beside a key a `_` is a variable, whose name begins with `fresh`.
+        """The terms of a premise; where few tuples differ in a `_` alone, it is a variable named `fresh…`.
 
-        The grounder keeps a copy of a relation without the columns of its `_`. A key has few tuples, so
-        that the copy takes longer than to see some of them twice; of small types the copy is much shorter.
+        The grounder keeps a copy of a relation without the columns of its `_`, which takes longer than to see
+        a few tuples twice. Many could differ where one key is kept and numbers or other keys are not.
         """
-        columns = self.relations[atom.relation].columns
-        keyed = any(
-            column.type in self.keys and not isinstance(term, Wildcard)
-            for column, term in zip(columns, atom.arguments, strict=True)
-        )
+        columns = list(zip(self.relations[atom.relation].columns, atom.arguments, strict=True))
+        left_out = [column for column, term in columns if isinstance(term, Wildcard)]
+        kept = sum(column.type in self.keys for column, term in columns if not isinstance(term, Wildcard))
+        few = kept > 1 or (kept == 1 and all(self._small(column) for column in left_out))
         return [
-            f"{fresh}_{place}" if keyed and isinstance(term, Wildcard) else self.term(term)
+            f"{fresh}_{place}" if few and isinstance(term, Wildcard) else self.term(term)
             for place, term in enumerate(atom.arguments)
         ]
+
+    def _small(self, column: ColumnType) -> bool:
+        """Whether a column has few values for each key."""
+        return column.type in _SMALL if column.base == "number" else column.type not in self.keys
 
     def tie(self, tie: Tie) -> Iterator[str]:
         """A product with 0 waits for the key as a tuple does, and makes no symbol."""
