@@ -43,20 +43,37 @@ def annotate(
     _, places = form_recorded(read(source), program.entry, mesh, source, [read(each) for each in beside])
     by_name = {value.name: value for value in program.values}
     given = _given(program)
+    settled = {annotation.value for annotation in program.annotations if annotation.settled}
     edits: dict[Span, str] = {}
     extends: dict[Span, bool] = {}
     for span, instances in _chosen(places).items():
         values = [by_name[place.value] for place in instances if place.value in by_name]
-        texts = {_text(value, program, given, layouts, priorities or {}) for value in values}
+        ranks = dict(priorities or {})
+        if not settled.isdisjoint(value.id for value in values):
+            ranks |= _latest(values, ranks)
+        texts = {_text(value, program, given, layouts, ranks) for value in values}
         if len(texts) == 1 and (text := texts.pop()):
             edits[span] = text
             extends[span] = instances[0].extends
     return _edited(source, edits, extends)
 
 
+def _latest(values: Iterable[Value], priorities: Mapping[tuple[int, int], int]) -> dict[tuple[int, int], int]:
+    """For each dim of values that stand at one place the latest priority of them all.
+
+    A conflict is settled for the first of alike ones, from which the others have it by an earlier priority.
+    """
+    dims = [(value.id, dim) for value in values for dim in range(value.type.rank)]
+    last: dict[int, int] = {}
+    for value, dim in dims:
+        last[dim] = max(last.get(dim, 0), priorities.get((value, dim), 0))
+    return {(value, dim): last[dim] for value, dim in dims}
+
+
 def _given(program: Program) -> dict[int, _Given]:
+    """What stands in the text; what settles a conflict does not."""
     given: dict[int, _Given] = {}
-    for annotation in program.annotations:
+    for annotation in (each for each in program.annotations if not each.settled):
         old = given.get(annotation.value, _Given(frozenset(), False, False))
         dims = old.dims | ({annotation.dim} if annotation.dim is not None else set())
         leaves_none = annotation.kind == "replicated" and len(annotation.axes) == len(program.mesh.axes)

@@ -83,15 +83,16 @@ def _layouts(program: Program, decisions: Decisions, every: bool, style: Style) 
 def _main_values(program: Program, always: Set[int]) -> list[Value]:
     """What forms and calls give, without what lies inside them and without constants; and `always`.
 
-    Inside is what an op at the same place goes on with. Ops of a gradient stand at the place of the op that
-    they turn round, and go on with what that one gave, which is not inside.
+    Inside is what an op at the same place, of the same layer, goes on with. Ops of a gradient stand at the
+    place of the op that they turn round, and go on with what that one gave, which is not inside.
     """
     derived = {value for op in program.ops if op.origin == "derived" for value in op.results}
     inner = {
         value
         for op in program.ops
         for value in op.operands
-        if program.values[value].span == op.span and (op.origin != "derived" or value in derived)
+        if _together(program.values[value], program.values[op.results[0]])
+        and (op.origin != "derived" or value in derived)
     }
     hidden = (inner | set(program.constants)) - always
     return [value for value in program.values if value.id not in hidden]
@@ -138,6 +139,14 @@ def _fold(names: Sequence[str]) -> str:
     ):
         return _INDEX.sub(f"[{min(numbers)}-{max(numbers)}]", names[0])
     return f"{_INDEX.sub('[*]', names[0])} ×{len(names)}"
+
+
+def _together(one: Value, other: Value) -> bool:
+    """Whether values stand at one place, and not in two layers: one without a number may be of any."""
+    if one.span != other.span:
+        return False
+    layers = [_INDEX.findall(each.name) for each in (one, other)]
+    return layers[0] == layers[1] or not all(layers)
 
 
 def _run(first: int, count: int, step: int) -> list[int]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from kina.frontend.form_annotated import annotate
 from kina.pipeline import Options, Result, check
 from kina.report.tables import layout_rows
 from kina.source import Source
+from tests.explain.test_conflicts import CONFLICTS, ENTANGLED
 
 #: Both products are asked for the same two things by the same two annotations.
 TWICE = """
@@ -55,3 +59,17 @@ def test_what_was_settled_is_not_called_given() -> None:
         "f.scores",
         "f.scores#2",
     ]
+
+
+@pytest.mark.parametrize("text", [TWICE, APART, *CONFLICTS.values(), *ENTANGLED.values()])
+def test_what_was_settled_can_be_written_out(text: str) -> None:
+    result = settled(text)
+    assert result.program is not None
+    assert result.decisions is not None
+    source, layouts = Source("t.kina", text), dict(enumerate(result.decisions.layouts))
+    written = annotate(source, result.program, layouts, result.decisions.priorities)
+    again = check(Source("t.kina", written), Options(solver="clingo"))
+    assert again.ok, again.findings
+    assert again.decisions is not None
+    assert again.decisions.layouts == result.decisions.layouts
+    assert again.decisions.cost_bytes == result.decisions.cost_bytes

@@ -32,4 +32,5 @@ def test_gradients_of_repeated_layers_are_shown_on_one_row_each() -> None:
     assert "net.layer[0-2].w'" in names
     assert "net.layer[0-2].w.next" in names
     assert "net.layer[0-2].matmul" in names
+    assert "net.layer[0-1].tanh" in names
     assert not [name for name in names if "×" in name or ".sgd." in name]
