@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+import pickle
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +97,7 @@ def test_partition_specs_by_ending_and_of_a_failed_check() -> None:
     specs = kina.check(CARRIED).partition_specs()
     assert specs["w"] == specs["train.w"]
     assert list(specs) == ["train.w", "train.a", "train.loss", "train.w.next"]
-    assert "w" not in specs
+    assert "w" in specs
     assert jax.tree.map(lambda spec: len(spec), specs) == {name: len(specs[name]) for name in specs}
     with pytest.raises(kina.UnknownNameError, match="there is no tensor `v`"):
         specs["v"]
@@ -154,3 +156,30 @@ def test_a_help_that_edits_another_file_is_left_to_the_command(tmp_path: Path) -
 def test_a_help_that_is_not_there() -> None:
     with pytest.raises(kina.SetupError, match="no help 7"):
         kina.check(CONFLICT).fixed(7)
+
+
+@pytest.mark.parametrize("make", [lambda: kina.check(CONFLICT).compile(), lambda: kina.check("nowhere.kina")])
+def test_errors_go_to_other_processes(make: Callable[[], object]) -> None:
+    with pytest.raises((kina.ProgramError, kina.SetupError)) as caught:
+        make()
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is type(caught.value)
+    assert str(again) == str(caught.value)
+    assert str(copy.copy(caught.value)) == str(caught.value)
+
+
+def test_an_error_as_text_has_no_control_characters() -> None:
+    with pytest.raises(kina.ProgramError) as caught:
+        kina.check(CARRIED).run({"a\n\x1b[31m": np.ones(2)})
+    assert "\x1b" not in str(caught.value)
+    assert "a\n" not in str(caught.value)
+
+
+@needs_jax
+def test_specs_find_endings_however_they_are_asked() -> None:
+    specs = kina.check(CARRIED).partition_specs()
+    assert "w" in specs
+    assert specs.get("w") == specs["train.w"]
+    assert "nope" not in specs
+    assert specs.get("nope", 3) == 3
+    assert next(iter(specs)) == "train.w"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,15 @@ def test_codes_and_rules_are_offered() -> None:
     assert "K201" in offered("explain", "k2")
     assert offered("explain", "sharding.s") == ["sharding.shape-of-shard"]
     assert "dot_general" in offered("rules", "show", "dot")
+
+
+def test_options_before_are_heard(tmp_path: Path) -> None:
+    place = tmp_path / "two.kina"
+    place.write_text("(mesh (x 2))\n(defn f ((a (tensor f32 [2]))) a)\n(defn g ((q (tensor f32 [2]))) q)\n")
+    assert offered("why", str(place), "") == ["q", "g.q"]
+    assert offered("why", "--entry", "f", str(place), "") == ["a", "f.a"]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert offered("why", str(tmp_path / "pipe"), "") == []

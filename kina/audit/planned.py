@@ -233,7 +233,7 @@ def _differing(
             held = [each[place] for each in outputs]
             local = TensorType(program.type_of(value).dtype, held[0].shape)
             port = RunPort(program.values[value].name, expected[place].shape, local, layout, (), PLACE)
-            (difference,) = compare(grid, [port], partial(_held, held), [expected[place]], coarsest(dtypes))
+            (difference,) = compare(grid, [port], partial(_held, held), [expected[place]], [coarsest(dtypes)])
             if not difference.ok:
                 name = each.program.values[result].name
                 found.setdefault(

@@ -92,7 +92,7 @@ def judge(
     def held(index: int) -> tuple[Sequence[int], Sequence[Array]]:
         return devices, completed(grid, states[index].pending, outputs[index])
 
-    found = compare(grid, ports, held, expected, coarsest(dtypes))
+    found = compare(grid, ports, held, expected, [coarsest(dtypes)] * len(ports))
     return tuple(
         replace(each, share=1.0) if not each.ok and _rounds(each, state, parts, dtypes) else each
         for each, state, parts in zip(found, states, outputs, strict=True)

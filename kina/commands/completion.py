@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 
 import click
 
@@ -13,14 +14,16 @@ def tensor_completion(ctx: click.Context, _: click.Parameter, incomplete: str) -
 
     Nothing if there is no such program, or it is wrong: `kina check` says why.
     """
+    from kina.commands.options import options_from
     from kina.diagnostics.finding import ProgramError, SetupError
-    from kina.pipeline import Options, build, open_source
+    from kina.pipeline import build, open_source
 
     file = ctx.params.get("file")
-    if not file or file == "-":
+    # anything else than a file could let the shell wait
+    if not file or not Path(file).is_file():
         return []
     with suppress(ProgramError, SetupError):
-        program = build(open_source(file), Options())
+        program = build(open_source(file), options_from(ctx.params))
         place, at, axis = incomplete.rpartition("@")
         if at:
             return [f"{place}@{each.name}" for each in program.mesh.axes if each.name.startswith(axis)]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import pairwise
 
+from kina.diagnostics.diff import apply_edits as edited
 from kina.diagnostics.finding import Edit
 from kina.frontend.ast import Annotated
 from kina.frontend.ir import Annotation, Mesh
@@ -88,8 +90,13 @@ def _annotated_forms(source: Source) -> Iterator[Annotated]:
 
 
 def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
-    """The source with the edits made; all of them must lie in it and must not overlap."""
-    text = source.text
-    for edit in sorted(set(edits), key=lambda edit: edit.span.start, reverse=True):
-        text = text[: edit.span.start] + edit.replacement + text[edit.span.end :]
-    return Source(source.name, text)
+    """The source with the edits made, each once; all of them must lie in it and must not overlap."""
+    return Source(source.name, edited(source.text, set(edits)))
+
+
+def overlap(edits: Iterable[Edit]) -> bool:
+    """Whether two edits of one file change the same characters, or put something in at one place."""
+    places = sorted((edit.span.start, edit.span.end) for edit in set(edits))
+    return any(
+        start < end or (start, stop) == (before, end) for (before, end), (start, stop) in pairwise(places)
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kina.diagnose.edits import apply_edits
+from kina.diagnose.edits import apply_edits, overlap
 from kina.diagnose.needless import needless
 from kina.diagnose.notes import notes
 from kina.diagnose.repairs import Tried, conflict_findings, plan_words
@@ -42,7 +42,7 @@ def findings(solved: Solved, decisions: Decisions, attempt: Attempt) -> tuple[Fi
 def try_edits(edits: tuple[Edit, ...], attempt: Attempt) -> Tried:
     """What a check comes to with the edits, which lie in one file."""
     sources = {edit.span.source for edit in edits}
-    if len(sources) != 1:
+    if len(sources) != 1 or overlap(edits):
         return Tried(False)
     try:
         repaired = attempt(apply_edits(sources.pop(), edits))

@@ -80,9 +80,10 @@ class Finding:
 
     def __str__(self) -> str:
         """The finding in one line, as `--format concise` prints it."""
+        from kina.diagnostics.cells import printable
         from kina.diagnostics.concise import render_concise
 
-        return render_concise((self,)).rstrip("\n")
+        return printable(render_concise((self,)).rstrip("\n"))
 
 
 def error(code: str, message: str, primary: Span | None, at: str = "", **parts: object) -> Finding:
@@ -101,12 +102,18 @@ class ProgramError(Exception):
         super().__init__(findings[0].message if findings else "")
         self.findings = findings
 
+    def __reduce__(self) -> tuple[type[ProgramError], tuple[Finding, ...]]:
+        """As other processes receive it, such as those of a pool: made of findings, and not of a message."""
+        return type(self), self.findings
+
     def __str__(self) -> str:
         """The first error as one line, its first help, and how many findings there are besides."""
         if not self.findings:
             return super().__str__()
         first = next((each for each in self.findings if each.severity == "error"), self.findings[0])
-        help_ = first.helps[0].message if first.helps else ""
+        from kina.diagnostics.cells import printable
+
+        help_ = printable(first.helps[0].message) if first.helps else ""
         more = f"\nand {len(self.findings) - 1} more" if len(self.findings) > 1 else ""
         return _with_help(str(first), help_) + more
 

@@ -44,6 +44,15 @@ def read_annotation(source: Source, start: int, end: int) -> AnnotationForm:
     return AnnotationForm(name, tuple(items), Span(source, start, piece.end))
 
 
+def _meant(word: str) -> str:
+    """How a bare word is written that stands for a dim, a mesh axis or a kind, "" if it is a key."""
+    if word.lstrip("-").isdigit():
+        return f"a dim is written `axis={word.lstrip('-')}`, counted from 0"
+    if word in ("sum", "max", "min", "prod"):
+        return f"a kind of pending value is written `kind={word}`"
+    return "" if word in ("axis", "mesh", "priority", "kind") else f"a mesh axis is written `mesh={word}`"
+
+
 def _item(source: Source, key: _Piece, opened: int) -> AnnotationItem:
     if key.mark:
         message = "an annotation's arguments are written `key=value`"
@@ -51,8 +60,7 @@ def _item(source: Source, key: _Piece, opened: int) -> AnnotationItem:
     equals = _next(source, key.end, opened)
     if equals.mark != "=":
         message = f"`{key.word}` is not followed by `=` and a value"
-        meant = f"`axis={key.word}`" if key.word.isdigit() else f"`mesh={key.word}`"
-        fail(source, "K410", message, key.start, key.end, f"write {meant}, if that is meant")
+        fail(source, "K410", message, key.start, key.end, _meant(key.word))
     piece = _next(source, equals.end, opened)
     value: Number | AxisName | AxisList
     if piece.mark == "(":

@@ -152,7 +152,7 @@ def _program(former: Former, entry: Definition) -> Program:
     try:
         results = _results(former, entry)
     except ProgramError as fault:
-        raise ProgramError(*former.annotations.findings, *fault.findings) from None
+        raise ProgramError(*dict.fromkeys((*former.annotations.findings, *fault.findings))) from None
     former.annotations.findings.extend(_uncalled(former, entry))
     carries = _carries(former, results, entry.function.name.name)
     builder = former.builder

@@ -95,7 +95,8 @@ class Annotations:
         every = tuple([annotation for value in sorted(self.by_value) for annotation in self.by_value[value]])
         self._check_count(every)
         if self.findings:
-            raise ProgramError(*self.findings)
+            # each layer, and each call of a function, says the same of the same place
+            raise ProgramError(*dict.fromkeys(self.findings))
         return every
 
     def _check_count(self, every: Sequence[Annotation]) -> None:

@@ -235,7 +235,7 @@ def _let(former: Former, expr: Let) -> Arg:
 
 def _listing(former: Former, expr: Listing) -> Literal:
     items: list[Literal] = []
-    helps = (Help("several tensors are given one by one, without brackets: `(concatenate a b 0)`"),)
+    helps = (Help("a list holds numbers and words; several tensors are given one by one, without brackets"),)
     for item in expr.items:
         items.append(literal(former, item, "an entry of a list", helps))
     return tuple(items)

@@ -17,6 +17,9 @@ from kina.frontend.ops.core import FLOATS
 from kina.frontend.suggest import did_you_mean
 from kina.source import Span
 
+#: What is said of a scalar that no parameter can change a little.
+NO_SLOPE = "depends on no parameter of floating-point numbers by ops that have a slope"
+
 
 def form_grad(former: Former, expr: Apply) -> Arg:
     """The values of a form that differentiates or trains, whose arguments are not evaluated yet.
@@ -203,7 +206,7 @@ def _gradients(former: Former, expr: Apply) -> Arg:
         raise ProgramError(error("K012", message, former.span_for(expr.span)))
     loss = scalar(former, evaluate(former, expr.args[0]), "this", expr.args[0].span)
     values = chosen(former, own["wrt"]) if "wrt" in own else trainable(former, loss)
-    _check_some(former, values, expr, "the scalar depends on no parameter of floating-point numbers")
+    _check_some(former, values, expr, f"the scalar {NO_SLOPE}")
     return Arg(expr.span, of_program(former, loss, values, expr.span))
 
 

@@ -11,6 +11,7 @@ from kina.frontend.builder import Arg, Call
 from kina.frontend.form_call import inline
 from kina.frontend.form_expr import evaluate, literal
 from kina.frontend.form_grad import (
+    NO_SLOPE,
     chosen,
     function_argument,
     items,
@@ -180,11 +181,12 @@ def _trained(former: Former, expr: Apply, own: Mapping[str, Expr], loss: int) ->
     else:
         values = trainable(former, loss)
     frozen = {_parameter(former, item) for item in items(own["frozen"])} if "frozen" in own else set()
-    values = [value for value in values if value not in frozen]
-    if not values:
-        message = "there is nothing to train: the loss depends on no parameter of floating-point numbers"
-        raise ProgramError(error("K035", message, former.span_for(expr.span)))
-    return values
+    trained = [value for value in values if value not in frozen]
+    if not trained:
+        why = "`:wrt` names no tensor" if "wrt" in own else f"the loss {NO_SLOPE}"
+        why = "all that would be trained is frozen" if values else why
+        raise ProgramError(error("K035", f"there is nothing to train: {why}", former.span_for(expr.span)))
+    return trained
 
 
 def _clipped(

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kina.arguments import a_text
-from kina.diagnostics.finding import SetupError
+from kina.diagnostics.finding import SetupError, UnknownNameError
 from kina.names import the_one
 
 if TYPE_CHECKING:
@@ -28,7 +28,17 @@ class Specs(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         """Raises UnknownNameError, which is a KeyError, if no name ends so, or more than one does."""
         name = a_text("name", name, "the name of a tensor")
-        return self[the_one(name, self, self.entry, "tensor")]
+        return self[the_one(name, list(self), self.entry, "tensor")]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The spec of a name or an ending, `default` if there is none."""
+        try:
+            return self[name]
+        except UnknownNameError:
+            return default
 
 
 def partition_specs(tensors: Iterable[Tensor], entry: str) -> Specs:

@@ -38,13 +38,15 @@ class Origin:
 class _Piece:
     """An array by its name: for the argument of number `index`, whole or as the part of a device.
 
-    `result` is the number of the result whose name it has, if it is one that a step carries.
+    `result` is the number of the result whose name it has, if it is one that a step carries. It is `spare` if
+    a step also returns the argument by this name: what else is given for it goes before.
     """
 
     key: str
     index: int
     device: int | None
     result: int | None = None
+    spare: bool = False
 
 
 def from_arrays(
@@ -92,6 +94,7 @@ class _Reader:
     def argument(self, index: int, given: Sequence[_Piece]) -> Given:
         """What an argument is given; None also where a finding says what is wrong."""
         port = self.ports.arguments[index]
+        given = [piece for piece in given if not piece.spare] or given
         if not given:
             if port.first is None:
                 self._miss(port.name, port)
@@ -185,7 +188,7 @@ class _Names:
         readings = list(self._readings(key))
         for name, device in readings:
             if name in self.arguments:
-                return [_Piece(key, self.arguments[name], device)]
+                return [_Piece(key, self.arguments[name], device, spare=name in self.results)]
             result = self.results.get(name)
             if result is not None:
                 argument = self.carried.get(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import struct
 import zipfile
 import zlib
@@ -19,7 +20,7 @@ from kina.sim.dtypes import DTYPES, Array, is_float
 #: What reading a damaged archive, or one of other things than arrays, raises.
 _DAMAGED: tuple[type[Exception], ...] = (
     *(ValueError, EOFError, KeyError, NotImplementedError, RuntimeError),
-    *(struct.error, zipfile.BadZipFile, zlib.error),
+    *(struct.error, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
 )
 
 
@@ -41,7 +42,7 @@ class Draw:
         rng = self.generator(step, index)
         dtype = DTYPES[port.type.dtype]
         if port.first is not None:
-            return np.full(port.shape, port.first).astype(dtype)
+            return np.full(port.shape, port.first, dtype)
         if dtype == np.bool_:
             return np.asarray(rng.random(port.shape) < 0.5)
         if not is_float(dtype):
@@ -84,6 +85,8 @@ def _read(path: Path, in_parts: bool) -> dict[str, Array]:
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
+            if name in found:
+                raise SetupError(f"`{path}` has two arrays `{name}`", "each array has a name of its own")
             with archive.open(info) as member:
                 shape, _, dtype = _header(member)
                 if dtype.hasobject:

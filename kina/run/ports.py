@@ -11,6 +11,7 @@ from kina.frontend.ir import Mesh, MeshAxis
 from kina.mlir.grid import Grid
 from kina.mlir.syntax import AttributeValue, Module, TensorType
 from kina.plan.decisions import Layout, Pending
+from kina.sim.dtypes import DTYPES, is_float
 from kina.source import Span
 
 _REDUCTIONS = ("sum", "max", "min", "prod")
@@ -33,7 +34,7 @@ class RunPort:
     known: bool = True
     below: int | None = None
     positive: bool = False
-    first: float | None = None
+    first: int | float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +142,16 @@ def _port(
         span,
         below=below if type(below) is int else None,
         positive=given.get("positive") is True,
-        first=_first(given.get("first"), span),
+        first=_first(given.get("first"), type_.dtype, span),
     )
 
 
-def _first(value: AttributeValue | None, span: Span) -> float | None:
+def _first(value: AttributeValue | None, dtype: str, span: Span) -> int | float | None:
     if value is None:
         return None
     try:
-        return float(str(value))
+        # a float has not all digits of a whole number
+        return float(str(value)) if is_float(DTYPES[dtype]) else int(str(value))
     except ValueError:
         _wrong(f"`kina.layout` has `first = {value}`, which is no number", span)
 

@@ -150,7 +150,7 @@ def _comparison(reports: Sequence[StepReport]) -> list[str]:
             f"{worst.device} in step {report.number + 1}: {worst.simulated:.9g}, not {worst.expected:.9g} "
             f"({worst.share:.1%} of the tolerance)"
         )
-    used = sorted({each.dtype for _, each in pairs})
+    used = sorted({each.precision for _, each in pairs})
     lines.append(f"tolerance: {_tolerances(used)}")
     return lines + _lost(pairs)
 

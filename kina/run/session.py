@@ -12,7 +12,7 @@ from kina.run.given import Given
 from kina.run.inputs import Draw
 from kina.run.ports import Signature
 from kina.run.shards import assemble, completed, same_layout, shard
-from kina.run.verify import Difference, compare, findings
+from kina.run.verify import Difference, compare, findings, precisions
 from kina.sim.dtypes import Array
 from kina.sim.trace import Event, Usage, summarise
 
@@ -45,6 +45,8 @@ class Session:
     reports: list[StepReport] = field(default_factory=list)
     usages: list[tuple[float, tuple[Usage, ...]]] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    #: the type by whose tolerance each result is compared
+    coarse: Sequence[str] = ()
 
     def run(self, said: Callable[[StepReport], None]) -> None:
         """All steps; `said` is told of each when it is done. Ends with the first that differs anywhere."""
@@ -71,7 +73,8 @@ class Session:
         found: list[Finding] = []
         if self.program is not None:
             ports = self.signature.results
-            differences = compare(self.signature.grid, ports, self._held, expected)
+            self.coarse = self.coarse or precisions(self.program)
+            differences = compare(self.signature.grid, ports, self._held, expected, self.coarse)
             found = findings(differences, ports, number)
         return StepReport(number, executed.seconds, self._numbers(), tuple(differences), tuple(found))
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from kina.diagnostics.finding import Finding, error
+from kina.frontend.ir import Program
 from kina.mlir.grid import Grid
 from kina.run.ports import RunPort
 from kina.run.shards import place
@@ -25,6 +26,7 @@ class Difference:
     """The worst element of one tensor: `share` is how much of the tolerance it uses up, 1 being all.
 
     `index` is in the whole tensor, `nans` counts elements that are NaN on both sides, which are equal.
+    `precision` is the type whose tolerance was used.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Difference:
     expected: float
     share: float
     nans: int
+    precision: str = ""
 
     @property
     def ok(self) -> bool:
@@ -50,24 +53,53 @@ Held = Callable[[int], tuple[Sequence[int], Sequence[Array]]]
 
 
 def compare(
-    grid: Grid, ports: Sequence[RunPort], held: Held, expected: Sequence[Array], precision: str = "f64"
+    grid: Grid,
+    ports: Sequence[RunPort],
+    held: Held,
+    expected: Sequence[Array],
+    precisions: Sequence[str] | None = None,
 ) -> list[Difference]:
     """The worst difference of each result, on the devices that `held` names.
 
     The shard of each of them is compared, so that copies which disagree are found. Floats may be off as
-    those of the type `precision` may, where that is coarser than their own.
+    those of the type in `precisions` may, where that is coarser than their own.
     """
+    coarse = precisions or ["f64"] * len(ports)
     return [
-        _worst(grid, port, held(index), whole, precision)
+        _worst(grid, port, held(index), whole, _coarser(dtype_name(whole.dtype), coarse[index]))
         for index, (port, whole) in enumerate(zip(ports, expected, strict=True))
     ]
+
+
+def precisions(program: Program) -> list[str]:
+    """For each result the coarsest type of floats that it is computed from, over any number of steps.
+
+    A sum of rounded numbers is off by their rounding, in whatever type it ends.
+    """
+    found = [value.type.dtype for value in program.values]
+    while True:
+        before = list(found)
+        for op in program.ops:
+            for result in op.results:
+                for operand in op.operands:
+                    found[result] = _coarser(found[result], found[operand])
+        for result, position in program.carries:
+            parameter = program.parameters[position]
+            found[parameter] = _coarser(found[parameter], found[program.results[result]])
+        if found == before:
+            return [found[result] for result in program.results]
+
+
+def _coarser(one: str, other: str) -> str:
+    return max(one, other, key=lambda dtype: TOLERANCE.get(dtype, 0.0))
 
 
 def _worst(
     grid: Grid, port: RunPort, held: tuple[Sequence[int], Sequence[Array]], whole: Array, precision: str
 ) -> Difference:
     name = dtype_name(whole.dtype)
-    best = Difference(port.name, name, (), held[0][0], 0.0, 0.0, 0.0, 0)
+    judged = precision if is_float(whole.dtype) else name
+    best = Difference(port.name, name, (), held[0][0], 0.0, 0.0, 0.0, 0, judged)
     allowed = _allowed(whole, precision)
     seen: set[tuple[int, tuple[int, ...]]] = set()
     # elements that several devices hold count once
@@ -84,7 +116,7 @@ def _worst(
             local = np.unravel_index(at, part.shape) if part.size else ()
             index = tuple(int(a) + start for a, start in zip(local, starts, strict=True))
             best = Difference(
-                port.name, name, index, device, _number(part[local]), _number(whole[index]), share, 0
+                port.name, name, index, device, _number(part[local]), _number(whole[index]), share, 0, judged
             )
     return replace(best, nans=sum(nans.values()))
 
@@ -100,7 +132,7 @@ def _allowed(whole: Array, precision: str) -> float:
     magnitude = np.abs(whole)
     finite = magnitude[np.isfinite(magnitude)]
     largest = float(finite.max()) if finite.size else 0.0
-    return max(TOLERANCE[dtype_name(whole.dtype)], TOLERANCE[precision]) * max(largest, FLOOR)
+    return TOLERANCE[precision] * max(largest, FLOOR)
 
 
 def _share(part: Array, whole: Array, allowed: float) -> tuple[float, int, int]:

@@ -13,12 +13,12 @@ from kina.datalog.proofs import Prover
 from kina.datalog.tables import Row
 from kina.diagnose import repairs
 from kina.diagnose.conflicts import causes, conflicts
-from kina.diagnose.edits import apply_edits
+from kina.diagnose.edits import apply_edits, overlap
 from kina.diagnose.repairs import Tried
 from kina.diagnose.solved import Solved, solve_program
 from kina.diagnostics.finding import Edit, ProofStep
 from kina.pipeline import Options, check
-from kina.source import Source
+from kina.source import Source, Span
 from tests.command import ROOT
 
 X = "(mesh (x 4))\n"
@@ -210,3 +210,13 @@ def test_a_first_repair_that_fails_gives_way_to_the_next() -> None:
     assert repairs._first_repairs(case, groups, second_passes) == ([first[0], second[1]], True)
     assert tried == [first[0].edits + second[0].edits, first[0].edits + second[1].edits]
     assert repairs._first_repairs(case, groups, lambda _: Tried(False)) == ([None, None], False)
+
+
+def test_edits_of_one_place_are_not_put_together() -> None:
+    source = Source("t.kina", "(exp a)")
+    one, other = Edit(Span(source, 1, 4), "tanh"), Edit(Span(source, 0, 7), "a")
+    assert overlap((one, other))
+    assert overlap((one, Edit(one.span, "sine")))
+    assert overlap((Edit(Span(source, 5, 5), "b "), Edit(Span(source, 5, 5), "c ")))
+    assert not overlap((one, one))
+    assert not overlap((one, Edit(Span(source, 4, 7), " b)")))

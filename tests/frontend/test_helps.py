@@ -19,8 +19,10 @@ A = "(a (tensor f32 [2 8]))"
         ("(concatenate [a a] 0)", "K021", "without brackets"),
         ("(softmax a :axis 1)", "K013", "its parameters are `x`, `dim`"),
         ('(einsum "...j,kj->...k" a a)', "K110", "name the dims that `...` stands for"),
-        ("(@ (exp a) @sharded(0, x))", "K410", "write `axis=0`"),
-        ("(@ (exp a) @sharded(x))", "K410", "write `mesh=x`"),
+        ("(@ (exp a) @sharded(0, x))", "K410", "a dim is written `axis=0`"),
+        ("(@ (exp a) @sharded(x))", "K410", "a mesh axis is written `mesh=x`"),
+        ("(@ (exp a) @pending(sum))", "K410", "a kind of pending value is written `kind=sum`"),
+        ("(@ (exp a) @sharded(-1, x))", "K410", "a dim is written `axis=1`, counted from 0"),
         ("(@ (exp a) @sharded(axis=0))", "K404", "write `mesh=x` or `mesh=y`, or `mesh=(x,y)`"),
     ],
 )

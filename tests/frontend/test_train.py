@@ -181,3 +181,24 @@ def test_an_op_without_a_derivative_is_pointed_at() -> None:
     assert finding.primary is not None
     assert (finding.code, finding.primary.text) == ("K124", "(scatter_max w i w)")
     assert finding.labels[0].span.text == "(grad g w i)"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (":frozen w", "all that would be trained is frozen"),
+        (":wrt w :frozen w", "all that would be trained is frozen"),
+        (":wrt []", "`:wrt` names no tensor"),
+    ],
+)
+def test_nothing_to_train_says_why(options: str, why: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        formed(f"(mesh (x 2)) (defn f ({W}) (train_step (sum w) sgd {options}))")
+    assert caught.value.findings[0].message == f"there is nothing to train: {why}"
+
+
+def test_layers_that_say_the_same_are_one_finding() -> None:
+    text = "(repeat (l i 9) ((h a)) :params ((w (tensor f32 [4]) @sharded(axis=0) @replicated)) (add h w))"
+    with pytest.raises(ProgramError) as caught:
+        formed(f"(mesh (x 2)) (defn f ((a (tensor f32 [4]))) {text})")
+    assert [finding.code for finding in caught.value.findings] == ["K407"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import kina
 from kina.mlir.reader import read_module
 from kina.run.given import Origin, from_arrays
+from kina.run.inputs import read_npz
 from kina.run.ports import signature
 from kina.source import Source
 from tests.command import kina_command
@@ -30,6 +32,8 @@ PLAIN = """\
          (s (tensor f32 [])) (n (tensor i32 [])) (t (tensor bool [])))
   (values (exp a) (add ids n) (exp b) (exp s) (not t)))
 """
+T = "(tensor f32 [4])"
+ONES = np.ones(4, np.float32)
 LAYERS = """\
 (mesh (x 2))
 (defn f ((a (tensor f32 [4 4])))
@@ -247,3 +251,41 @@ def test_a_result_that_is_returned_twice_has_two_names() -> None:
     check = kina.check(text)
     assert list(check.run()) == ["f.b", "f.b#1"]
     assert check.run({"a": fine()["a"], "f.b#1": fine()["a"], "f.b@0": fine()["a"]}).ok
+
+
+@pytest.mark.parametrize("returned", ["w", "x"])
+def test_a_program_that_returns_what_it_is_given_restarts(returned: str) -> None:
+    text = f"(mesh (x 2)) (defn f ((w {T}) (x {T})) (values {returned} (carry w (add w x))))"
+    check, state = kina.check(text), {"w": ONES}
+    for _ in range(3):
+        state = {**check.run({**state, "x": ONES})}
+    assert np.array_equal(state["f.w.next"], check.run({"w": ONES, "x": ONES}, steps=3)["f.w.next"])
+    # what is given besides goes before what was returned
+    assert np.array_equal(check.run({**state, "x": 2 * ONES})["f.w.next"], state["f.w.next"] + 2)
+
+
+def test_first_values_are_exact() -> None:
+    largest = 2**63 - 1
+    text = f"(mesh (x 2)) (defn f ((t (tensor i64 [2]))) (carry t (add t 1) :first {largest - 1}))"
+    assert kina.check(text).run()["t.next"].tolist() == [largest, largest]
+
+
+def test_a_file_with_two_arrays_of_one_name_is_refused(tmp_path: Path) -> None:
+    place = tmp_path / "twice.npz"
+    np.savez(place, a=ONES)
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(place, "a") as archive:
+        archive.writestr("a.npy", b"")
+    with pytest.raises(kina.SetupError, match="two arrays `a`"):
+        read_npz(str(place))
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED])
+def test_damaged_archives_are_no_archives(kind: int, tmp_path: Path) -> None:
+    place = tmp_path / "damaged.npz"
+    with zipfile.ZipFile(place, "w", kind) as archive:
+        archive.writestr("a.npy", bytes(range(256)) * 40)
+    data = bytearray(place.read_bytes())
+    data[60:90] = bytes(30)
+    place.write_bytes(data)
+    with pytest.raises(kina.SetupError):
+        read_npz(str(place))
