@@ -35,7 +35,7 @@ def written(folder: Path, files: tuple[str, str]) -> Path:
 
 
 @pytest.mark.parametrize("files", PROGRAMS.values(), ids=PROGRAMS)
-@pytest.mark.parametrize("entry", [None, "f"])
+@pytest.mark.parametrize("entry", [pytest.param(None, marks=pytest.mark.deep), "f"])
 def test_every_help_repairs_the_program(files: tuple[str, str], entry: str | None, tmp_path: Path) -> None:
     result = kina.check(written(tmp_path, files), entry=entry)
     (finding,) = result.findings

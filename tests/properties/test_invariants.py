@@ -22,6 +22,8 @@ from tests.random_programs import random_program
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.kina"))
 CASES = sorted((ROOT / "tests" / "cases").glob("*.kina"))
+#: Each takes several seconds a run, and smaller ones are like them.
+LARGE = frozenset(("gpt_96", "gpt_100m_data", "gpt_100m_data_tensor", "gpt_100m_fsdp"))
 
 several = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 seeds = st.integers(0, 10**6)
@@ -75,10 +77,15 @@ def test_names_do_not_matter(seed: int, how: int) -> None:
     assert_same_outcome(program, renamed(program, random.Random(how)), own_names(program))
 
 
-@pytest.mark.parametrize("path", [*EXAMPLES, *CASES], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.deep] if path.stem in LARGE else [])
+        for path in (*EXAMPLES, *CASES)
+    ],
+    ids=lambda path: path.stem,
+)
 def test_rewritten_examples_have_the_same_plan(path: Path) -> None:
-    if path.stem == "gpt_96":
-        pytest.skip("too large to solve twice here; the deep tests do")
     try:
         program = build(open_source(str(path)), Options())
     except ProgramError:

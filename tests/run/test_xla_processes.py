@@ -126,6 +126,7 @@ def test_a_process_that_is_ended_takes_its_child_and_the_others_with_it(
 
 @needs_jax
 @needs_proc
+@pytest.mark.deep
 def test_a_child_that_is_killed_is_told_from_one_that_fails(launch: Launcher) -> None:
     both = [launch(number, *LONG) for number in (0, 1)]
     wait_for_step(both[1])
@@ -192,6 +193,7 @@ def test_inputs_of_one_process_only(launch: Launcher) -> None:
 
 
 @needs_jax
+@pytest.mark.deep
 def test_a_process_that_cannot_read_its_inputs(launch: Launcher) -> None:
     here = launch(0, "--inputs", "in.npz", file="m.mlir")
     assert "no.npz" in said(launch(1, "--inputs", "no.npz", file="m.mlir"), 2)
