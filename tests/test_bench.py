@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
+import math
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from bench.peers import kina_variants
 from bench.peers.cases import CASES
 from bench.peers.counted import Moved, in_hlo, in_sdy, in_stablehlo, ring, total
+from bench.peers.run import jax_environment
 from bench.peers.schemes import (
     ALL_SCHEMES,
     FROZEN,
@@ -135,3 +142,31 @@ def test_results_name_no_place_of_a_machine() -> None:
     for path in (ROOT / "bench" / "results").glob("*"):
         text = path.read_text(encoding="utf-8")
         assert not any(word in text for word in ("/home/", "/tmp/", "/opt/", "/usr/", "/root/")), path.name
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not here")
+def test_every_engine_takes_a_step_and_has_the_same_loss(tmp_path: Path) -> None:
+    sizes, scheme = Sizes(1, batch=4, length=4, width=16, heads=4, vocabulary=16), SCHEMES["tensor"]
+    place = tmp_path / "step.mlir"
+    made = compiled(kina_program(sizes, scheme))
+    assert isinstance(made, Compiled)
+    place.write_text(made.text, encoding="utf-8")
+    losses = {engine: loss_of(engine, place, scheme.devices) for engine in ("sim", "xla", "products")}
+    assert losses["sim"] == pytest.approx(losses["xla"], rel=1e-4)
+    assert math.isnan(losses["products"])
+
+
+def loss_of(engine: str, module: Path, devices: int) -> float:
+    command = [sys.executable, "-m", "bench.peers.step", engine, str(module)]
+    given = {"input": "step\n", "capture_output": True, "text": True, "cwd": ROOT}
+    done = subprocess.run(command, check=True, env=jax_environment(devices), **given)
+    return float(done.stdout.split()[-1])
+
+
+def test_variants_of_a_program_are_compared() -> None:
+    text = kina_program(Sizes(1), SCHEMES["tensor"])
+    count, conflict, changed = kina_variants.variants(text, 1)
+    assert not conflict
+    assert count == len(build(Source("t.kina", text), Options()).values)
+    assert set(changed) == {"swap", "respell", "rename"}
+    assert all(each == 0 for every in changed.values() for each in every)

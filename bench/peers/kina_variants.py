@@ -36,7 +36,8 @@ def variants(text: str, most: int) -> tuple[int, bool, Found]:
 
 def layouts(program: Program) -> tuple[list[tuple[object, ...]], bool]:
     """What is decided of every value, in order; and whether that was settled because requests contradict."""
-    _, decisions = decide(program, Options(on_conflict="cost"))
+    source = program.values[0].span.source
+    _, decisions = decide(source, program, Options(on_conflict="cost"))
     pending = decisions.pending
     found: list[tuple[object, ...]] = [
         (layout, pending.get(number, ())) for number, layout in enumerate(decisions.layouts)

@@ -79,12 +79,12 @@ def xla(module: Module, _: Path | None) -> Step:
     from kina.run.xla_child import Served, compiled
 
     ports, devices = signature(module), cpu_devices(module.devices)
-    served = Served(devices, compiled(module.source.text, devices))
+    served, loaded = Served(devices), compiled(module.source.text, devices)
     given = []
     for index, (port, whole) in enumerate(zip(ports.arguments, wholes(ports), strict=True)):
         parts = shard(ports.grid, port, whole, Draw(0).generator(0, index))
         given.append(served._placed(parts))
-    return lambda: executed(served.loaded, given)
+    return lambda: executed(loaded, given)
 
 
 def jax(module: Module, stablehlo: Path | None) -> Step:
