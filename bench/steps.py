@@ -23,7 +23,7 @@ from bench.peers.results import markdown, save, spread
 from bench.peers.run import Files, jax_environment, written
 from bench.peers.schemes import LARGE, LARGE_SIZES, SCHEMES, Scheme, Sizes
 from bench.plots import bars
-from kina.sim.blas_core import choose_core
+from kina.sim.blas_core import core_variable
 
 #: Engine -> what it is.
 ENGINES = {
@@ -64,7 +64,6 @@ def measured(sizes: Sizes, scheme: Scheme, model: str, rounds: int) -> list[Row]
 
 def take_turns(files: Files, emitted: Path, scheme: Scheme, model: str, rounds: int) -> list[Row]:
     """A row for each engine, whose steps alternate."""
-    choose_core()
     processes = {
         engine: subprocess.Popen(
             [sys.executable, "-m", "bench.peers.step", engine, str(emitted), str(files.stablehlo)],
@@ -73,7 +72,7 @@ def take_turns(files: Files, emitted: Path, scheme: Scheme, model: str, rounds: 
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env=jax_environment(scheme.devices),
+            env={**jax_environment(scheme.devices), **core_variable()},
         )
         for engine in ENGINES
     }
