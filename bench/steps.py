@@ -23,7 +23,6 @@ from bench.peers.results import markdown, save, spread
 from bench.peers.run import Files, jax_environment, written
 from bench.peers.schemes import LARGE, LARGE_SIZES, SCHEMES, Scheme, Sizes
 from bench.plots import bars
-from kina.sim.blas_core import core_variable
 
 #: Engine -> what it is.
 ENGINES = {
@@ -72,7 +71,7 @@ def take_turns(files: Files, emitted: Path, scheme: Scheme, model: str, rounds: 
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**jax_environment(scheme.devices), **core_variable()},
+            env=jax_environment(scheme.devices),
         )
         for engine in ENGINES
     }

@@ -16,6 +16,7 @@ from typing import Any
 
 from bench.measure import RESULTS
 
+_SETTINGS = ("OPENBLAS_", "OMP_", "MKL_", "XLA_FLAGS", "PYTHONDONTWRITEBYTECODE")
 _PACKAGES = ("kina", "clingo", "jax", "jaxlib", "numpy")
 
 
@@ -46,7 +47,13 @@ def machine_json() -> dict[str, Any]:
         "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
         "load": [round(each, 1) for each in os.getloadavg()],
         "versions": versions(),
+        "settings": settings(),
     }
+
+
+def settings() -> dict[str, str]:
+    """Variables of the environment that change how fast libraries compute, where any is set."""
+    return {name: value for name, value in sorted(os.environ.items()) if name.startswith(_SETTINGS)}
 
 
 def _processor() -> str:
@@ -94,7 +101,8 @@ def _sentence(machine: Mapping[str, Any]) -> str:
     """The machine and the versions in one line."""
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
     cores = f"{machine['cores']} cores of {machine['processor'] or machine['architecture']}"
-    return f"Measured on {cores}, {machine['memory_mib']:,} MiB, load {machine['load'][0]}; {versions}."
+    set_ = "".join(f", {name}={value}" for name, value in machine["settings"].items())
+    return f"Measured on {cores}, {machine['memory_mib']:,} MiB, load {machine['load'][0]}; {versions}{set_}."
 
 
 def _plain(value: Any) -> Any:

@@ -17,7 +17,6 @@ from kina.commands.run_prepare import Prepared, prepare
 from kina.commands.show import show_findings
 from kina.diagnostics.finding import Finding, ProgramError, SetupError
 from kina.output import resolved, result_path, write_stdout
-from kina.sim.blas_core import choose_core
 
 if TYPE_CHECKING:
     from kina.run.session import Session, StepReport
@@ -62,7 +61,6 @@ Examples:
 def run(file: str, **values: Any) -> int:
     """Run a program, or a module that was compiled before, on a simulated mesh or on the devices of XLA."""
     xla_options(values)
-    choose_core()
     _check_places(values["outputs"], values["trace"])
     with ExitStack() as stack:
         try:
