@@ -96,8 +96,9 @@ def test_what_said_nothing_is_told_of_all_ops_only() -> None:
 
 @pytest.mark.deep
 def test_every_rule_about_ops_says_something(capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = audited(capsys, "all", code=0, form="json")
-    written = json.loads(out)
+    # with few instances a rule for rare ones may have none
+    assert cli.run(["rules", "audit", "all", "--format", "json"]) == 0
+    written = json.loads(capsys.readouterr().out)
     SCHEMA.validate(written)
     assert written["never_fired"] == []
     assert all(isinstance(op, dict) and op["op"] for op in written["ops"])
