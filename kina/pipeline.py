@@ -129,7 +129,9 @@ def build(
         from kina.additions import additions
         from kina.frontend.reader import read
 
-        module = read(changed if changed is not None and changed.name == source.name else source)
+        if changed is not None and changed.name == source.name:
+            source, changed = changed, None
+        module = read(source)
         instead = () if changed is None else (read(changed),)
         added = additions(source.name, options.rules) if added is None else added
         beside = [read(each) for each in added.sources]

@@ -48,9 +48,9 @@ def annotate(
     extends: dict[Span, bool] = {}
     for span, instances in _chosen(places).items():
         values = [by_name[place.value] for place in instances if place.value in by_name]
-        ranks = dict(priorities or {})
+        ranks = priorities or {}
         if not settled.isdisjoint(value.id for value in values):
-            ranks |= _latest(values, ranks)
+            ranks = {**ranks, **_latest(values, ranks)}
         texts = {_text(value, program, given, layouts, ranks) for value in values}
         if len(texts) == 1 and (text := texts.pop()):
             edits[span] = text

@@ -90,14 +90,13 @@ def match_arguments(
     ProgramError K012, K013 or K014 where they do not fit; `defined` is where the user defines it.
     """
     names = list(params)
-    notes = (f"its parameters are {', '.join([f'`{each}`' for each in names])}",) if names else ()
     given = dict(zip(names, args, strict=False))
     for keyword in call.keywords:
         span = former.span_for(keyword.span)
         if keyword.name not in names:
             message = f"`{name}` has no parameter `{keyword.name}`"
             helps = did_you_mean(keyword.name, names)
-            raise ProgramError(error("K013", message, span, notes=notes, helps=helps))
+            raise ProgramError(error("K013", message, span, notes=_named(names), helps=helps))
         if keyword.name in given:
             raise ProgramError(error("K014", f"`{keyword.name}` is given twice", span))
         given[keyword.name] = keywords[keyword.name]
@@ -109,7 +108,13 @@ def match_arguments(
     labels = () if defined is None else (Label(defined, "is defined here"),)
     message = f"`{name}` takes {takes} arguments and is given {len(args) + len(keywords)}"
     at = f"`{missing[0]}` is missing" if missing else ""
-    raise ProgramError(error("K012", message, former.span_for(call.span), at, labels=labels, notes=notes))
+    place, notes = former.span_for(call.span), _named(names)
+    raise ProgramError(error("K012", message, place, at, labels=labels, notes=notes))
+
+
+def _named(names: Sequence[str]) -> tuple[str, ...]:
+    """The note that lists parameters, if there are any."""
+    return (f"its parameters are {', '.join([f'`{each}`' for each in names])}",) if names else ()
 
 
 def _bound(former: Former, param: Param, given: Arg | None, call: Apply, mark: int) -> Arg:

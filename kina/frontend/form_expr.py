@@ -34,6 +34,12 @@ from kina.source import Span
 _FLAGS = {"true": True, "false": False}
 
 
+#: What helps where a list is given tensors.
+_ONE_BY_ONE = (
+    Help("a list holds numbers and words; several tensors are given one by one, without brackets"),
+)
+
+
 def evaluate(former: Former, expr: Expr) -> Arg:
     """What an expression stands for; ProgramError where it stands for nothing."""
     match expr:
@@ -235,9 +241,8 @@ def _let(former: Former, expr: Let) -> Arg:
 
 def _listing(former: Former, expr: Listing) -> Literal:
     items: list[Literal] = []
-    helps = (Help("a list holds numbers and words; several tensors are given one by one, without brackets"),)
     for item in expr.items:
-        items.append(literal(former, item, "an entry of a list", helps))
+        items.append(literal(former, item, "an entry of a list", _ONE_BY_ONE))
     return tuple(items)
 
 
