@@ -178,10 +178,10 @@ class Check:
 
     def tensor(self, name: str) -> Tensor:
         """A tensor by its full name, or by an ending of it that no other has, else UnknownNameError."""
-        from kina.explain.names import find_value
+        from kina.names import the_one
 
         name = a_text("name", name, "the name of a tensor")
-        return self.tensors[find_value(self._program, name).name]
+        return self.tensors[the_one(name, self.tensors, self._program.entry, "tensor")]
 
     def layout(self, name: str) -> Layout:
         """For each dim of a tensor the mesh axes that split it, major to minor."""

@@ -91,8 +91,7 @@ def _invoke(arguments: Sequence[str]) -> int:
 
 def setup_message(problem: SetupError) -> str:
     """What is printed when the surroundings are at fault."""
-    help_ = f"  = help: {problem.help}\n" if problem.help else ""
-    return f"error: {problem.message}\n{help_}"
+    return f"error: {problem}\n"
 
 
 def internal_message(problem: Exception) -> str:

@@ -19,9 +19,8 @@ from kina.audit.op_rule import OpRule
 from kina.audit.placement import Placement, PortState, make_mesh, whole
 from kina.audit.prices import lost_bytes
 from kina.audit.trial import Seed, attempt, draw_inputs, judge
-from kina.frontend.ir import Mesh, TensorType
+from kina.frontend.ir import REDUCTIONS, Mesh, TensorType
 
-REDUCTIONS = ("sum", "max", "min", "prod")
 #: Truth values have these only.
 _OF_TRUTH = ("max", "min")
 #: A hypothesis has to stand this many draws, and as many more as it takes to see this many elements.

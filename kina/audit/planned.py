@@ -20,7 +20,6 @@ from kina.audit.merge import merge, starts
 from kina.audit.op_rule import Derived
 from kina.audit.placement import PortState, make_mesh
 from kina.audit.programs import Drawn, Misplanned, draw_asked, with_gradient
-from kina.audit.trial import coarsest
 from kina.diagnose.solved import RULE_FAULTS, Solved, solve_program
 from kina.diagnostics.finding import ProgramError
 from kina.frontend.ir import Mesh, Program
@@ -32,7 +31,7 @@ from kina.mlir.verify import verify
 from kina.plan.decisions import Decisions
 from kina.rulebook.base import RuleBase
 from kina.run.ports import RunPort
-from kina.run.verify import compare
+from kina.run.verify import coarsest, compare
 from kina.sim.dtypes import Array
 from kina.sim.prepare import prepare
 from kina.sim.reference import run_program

@@ -19,7 +19,7 @@ from kina.mlir.syntax import TensorType as LocalType
 from kina.plan.decisions import Pending
 from kina.run.ports import RunPort
 from kina.run.shards import completed
-from kina.run.verify import TOLERANCE, Difference, compare
+from kina.run.verify import Difference, coarsest, compare
 from kina.sim.dtypes import DTYPES, Array, dtype_name, is_float
 from kina.sim.kernels.reduction import identity
 from kina.sim.reference import run_program
@@ -97,12 +97,6 @@ def judge(
         replace(each, share=1.0) if not each.ok and _rounds(each, state, parts, dtypes) else each
         for each, state, parts in zip(found, states, outputs, strict=True)
     )
-
-
-def coarsest(dtypes: Collection[str]) -> str:
-    """The type whose rounding is the most that a comparison lets pass; f64 if no floats are among them."""
-    floats = [dtype for dtype in TOLERANCE if dtype in dtypes]
-    return max(floats, key=TOLERANCE.__getitem__, default="f64")
 
 
 def _rounds(each: Difference, state: PortState, parts: Sequence[Array], dtypes: Collection[str]) -> bool:

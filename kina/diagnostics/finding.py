@@ -80,10 +80,9 @@ class Finding:
 
     def __str__(self) -> str:
         """The finding in one line, as `--format concise` prints it."""
-        from kina.diagnostics.cells import printable
         from kina.diagnostics.concise import render_concise
 
-        return printable(render_concise((self,)).rstrip("\n"))
+        return render_concise((self,)).rstrip("\n")
 
 
 def error(code: str, message: str, primary: Span | None, at: str = "", **parts: object) -> Finding:
@@ -108,11 +107,11 @@ class ProgramError(Exception):
 
     def __str__(self) -> str:
         """The first error as one line, its first help, and how many findings there are besides."""
+        from kina.diagnostics.cells import printable
+
         if not self.findings:
             return super().__str__()
         first = next((each for each in self.findings if each.severity == "error"), self.findings[0])
-        from kina.diagnostics.cells import printable
-
         help_ = printable(first.helps[0].message) if first.helps else ""
         more = f"\nand {len(self.findings) - 1} more" if len(self.findings) > 1 else ""
         return _with_help(str(first), help_) + more

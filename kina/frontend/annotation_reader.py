@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kina.frontend.ast import AnnotationForm, AnnotationItem, AxisList, AxisName, Number
+from kina.frontend.ast import ANNOTATION_KEYS, AnnotationForm, AnnotationItem, AxisList, AxisName, Number
+from kina.frontend.ir import REDUCTIONS
 from kina.frontend.tokens import SKIP, fail, number, quoted
 from kina.source import Source, Span
 
@@ -48,9 +49,10 @@ def _meant(word: str) -> str:
     """How a bare word is written that stands for a dim, a mesh axis or a kind, "" if it is a key."""
     if word.lstrip("-").isdigit():
         return f"a dim is written `axis={word.lstrip('-')}`, counted from 0"
-    if word in ("sum", "max", "min", "prod"):
+    if word in REDUCTIONS:
         return f"a kind of pending value is written `kind={word}`"
-    return "" if word in ("axis", "mesh", "priority", "kind") else f"a mesh axis is written `mesh={word}`"
+    is_key = any(word in keys for keys in ANNOTATION_KEYS.values())
+    return "" if is_key else f"a mesh axis is written `mesh={word}`"
 
 
 def _item(source: Source, key: _Piece, opened: int) -> AnnotationItem:

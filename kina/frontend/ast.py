@@ -119,6 +119,15 @@ class AnnotationItem:
     span: Span = field(compare=False, repr=False)
 
 
+#: The annotations that there are, and the keys that each takes.
+ANNOTATION_KEYS = {
+    "sharded": ("axis", "mesh", "priority"),
+    "replicated": ("mesh",),
+    "closed": (),
+    "pending": ("mesh", "kind"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class AnnotationForm:
     """`@name` or `@name(key=value, …)`."""

@@ -7,23 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from kina.diagnostics.finding import Edit, Finding, Help, Label, ProgramError, error
-from kina.frontend.ast import AnnotationForm, AnnotationItem, AxisList, AxisName, Number
-from kina.frontend.ir import Annotation, Mesh, TensorType
+from kina.frontend.ast import ANNOTATION_KEYS, AnnotationForm, AnnotationItem, AxisList, AxisName, Number
+from kina.frontend.ir import REDUCTIONS, Annotation, Mesh, TensorType
 from kina.frontend.suggest import did_you_mean
 from kina.source import Span
 
 #: Mesh axes that annotations may name, at most: lists of axes are enumerated.
 AXES_LIMIT = 6
 
-_KEYS = {
-    "sharded": ("axis", "mesh", "priority"),
-    "replicated": ("mesh",),
-    "closed": (),
-    "pending": ("mesh", "kind"),
-}
 #: Mesh axes that a help offers.
 _LISTED = 3
-_REDUCTIONS = ("sum", "max", "min", "prod")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +106,11 @@ class Annotations:
 
 def interpret(mesh: Mesh, value: int, form: AnnotationForm) -> Annotation:
     """What one annotation of `value` says; ProgramError if it says nothing that the mesh allows."""
-    if form.name not in _KEYS:
+    if form.name not in ANNOTATION_KEYS:
         message = (
             f"`@{form.name}` is no annotation; those are `@sharded`, `@replicated`, `@closed` and `@pending`"
         )
-        raise ProgramError(error("K401", message, form.span, helps=did_you_mean(form.name, _KEYS)))
+        raise ProgramError(error("K401", message, form.span, helps=did_you_mean(form.name, ANNOTATION_KEYS)))
     items = _items(form)
     match form.name:
         case "closed":
@@ -137,7 +130,7 @@ def interpret(mesh: Mesh, value: int, form: AnnotationForm) -> Annotation:
 
 def _items(form: AnnotationForm) -> dict[str, AnnotationItem]:
     items: dict[str, AnnotationItem] = {}
-    keys = _KEYS[form.name]
+    keys = ANNOTATION_KEYS[form.name]
     for item in form.items:
         if item.key not in keys:
             takes = ", ".join([f"`{key}`" for key in keys]) or "no arguments"
@@ -173,11 +166,11 @@ def _reduction(items: dict[str, AnnotationItem]) -> str:
     if "kind" not in items:
         return "sum"
     value = items["kind"].value
-    if isinstance(value, AxisName) and value.name in _REDUCTIONS:
+    if isinstance(value, AxisName) and value.name in REDUCTIONS:
         return value.name
     said = value.span.text
     message = f"`{said}` is no kind of pending value; those are `sum`, `max`, `min` and `prod`"
-    raise ProgramError(error("K411", message, value.span, helps=did_you_mean(said, _REDUCTIONS)))
+    raise ProgramError(error("K411", message, value.span, helps=did_you_mean(said, REDUCTIONS)))
 
 
 def _axes(mesh: Mesh, form: AnnotationForm, items: dict[str, AnnotationItem]) -> tuple[str, ...]:

@@ -32,8 +32,6 @@ from kina.frontend.suggest import did_you_mean
 from kina.source import Span
 
 _FLAGS = {"true": True, "false": False}
-
-
 #: What helps where a list is given tensors.
 _ONE_BY_ONE = (
     Help("a list holds numbers and words; several tensors are given one by one, without brackets"),

@@ -128,6 +128,10 @@ class Mesh:
         raise KeyError(name)
 
 
+#: How a pending value may be completed.
+REDUCTIONS = ("sum", "max", "min", "prod")
+
+
 @dataclass(frozen=True, slots=True)
 class Annotation:
     """What the user wrote on a value. `kind` is one of
@@ -135,7 +139,7 @@ class Annotation:
     - "sharded": `dim` is split over `axes`, major to minor, at `priority`
     - "replicated": none of `axes` may split the value
     - "closed": dims without a "sharded" annotation stay whole
-    - "pending": the value is a pending `reduction` ("sum", "max", "min", "prod") over `axes`
+    - "pending": the value is a pending `reduction`, one of `REDUCTIONS`, over `axes`
 
     Or what settles a conflict in the user's place: then `settled`.
     """

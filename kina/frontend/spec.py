@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from kina.frontend.ir import DTYPE_BYTES, Annotation, Op, Program, TensorType
+from kina.frontend.ir import DTYPE_BYTES, REDUCTIONS, Annotation, Op, Program, TensorType
 from kina.frontend.ops import OPS, OpError, check_type, complete, infer
 
 _ANNOTATIONS = ("sharded", "replicated", "closed", "pending")
-_REDUCTIONS = ("sum", "max", "min", "prod")
 
 
 class PromiseError(AssertionError):
@@ -153,7 +152,7 @@ def _check_annotation(program: Program, annotation: Annotation, where: str) -> N
                 type_.shape[dim or 0] % parts == 0, f"{where} divides dim {dim} of {type_} into {parts} parts"
             )
         case "pending":
-            known = annotation.reduction in _REDUCTIONS
+            known = annotation.reduction in REDUCTIONS
             _promise(known, f"{where} has a known reduction, not `{annotation.reduction}`")
             _promise(bool(annotation.axes), f"{where} names at least one axis")
         case _:

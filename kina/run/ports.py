@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from kina.diagnostics.finding import ProgramError, error
-from kina.frontend.ir import Mesh, MeshAxis
+from kina.frontend.ir import REDUCTIONS, Mesh, MeshAxis
 from kina.mlir.grid import Grid
 from kina.mlir.syntax import AttributeValue, Module, TensorType
 from kina.plan.decisions import Layout, Pending
 from kina.sim.dtypes import DTYPES, is_float
 from kina.source import Span
-
-_REDUCTIONS = ("sum", "max", "min", "prod")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +165,7 @@ def _check(
     if len(used) != len(set(used)):
         _wrong("`kina.layout` uses a mesh axis twice", span)
     for _, reduction in pending:
-        if reduction not in _REDUCTIONS:
+        if reduction not in REDUCTIONS:
             _wrong(f"`kina.layout` has a pending `{reduction}`, which is no reduction", span)
     if len(layout) != len(shape) or any(
         size % grid.parts(axes) for size, axes in zip(shape, layout, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -66,7 +66,7 @@ def compare(
     """
     coarse = precisions or ["f64"] * len(ports)
     return [
-        _worst(grid, port, held(index), whole, _coarser(dtype_name(whole.dtype), coarse[index]))
+        _worst(grid, port, held(index), whole, coarsest((dtype_name(whole.dtype), coarse[index])))
         for index, (port, whole) in enumerate(zip(ports, expected, strict=True))
     ]
 
@@ -81,17 +81,17 @@ def precisions(program: Program) -> list[str]:
         before = list(found)
         for op in program.ops:
             for result in op.results:
-                for operand in op.operands:
-                    found[result] = _coarser(found[result], found[operand])
+                found[result] = coarsest((found[result], *(found[operand] for operand in op.operands)))
         for result, position in program.carries:
             parameter = program.parameters[position]
-            found[parameter] = _coarser(found[parameter], found[program.results[result]])
+            found[parameter] = coarsest((found[parameter], found[program.results[result]]))
         if found == before:
             return [found[result] for result in program.results]
 
 
-def _coarser(one: str, other: str) -> str:
-    return max(one, other, key=lambda dtype: TOLERANCE.get(dtype, 0.0))
+def coarsest(dtypes: Collection[str]) -> str:
+    """The type whose rounding is the most that a comparison lets pass; f64 if no floats are among them."""
+    return max((dtype for dtype in dtypes if dtype in TOLERANCE), key=TOLERANCE.__getitem__, default="f64")
 
 
 def _worst(
