@@ -41,3 +41,28 @@ def topic_completion(_: click.Context, __: click.Parameter, incomplete: str) -> 
 
     found = [code for code in codes() if code.startswith(incomplete.upper())]
     return found or [name for name in rule_names() if name.startswith(incomplete)]
+
+
+def names_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """The ops, rules and relations whose name begins with what was typed."""
+    from kina.commands.rules_options import known_names
+    from kina.rulebook.base import own_rules
+
+    return [name for name in known_names(own_rules()) if name.startswith(incomplete)]
+
+
+def relation_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """The rule files and relations whose name begins with what was typed."""
+    from kina.rulebook.base import declarations, own_rules
+
+    base = own_rules()
+    files = [file.source.name.rpartition("/")[2] for file in base.files]
+    relations = [each.name for file in base.files for each in declarations(file)]
+    return [name for name in dict.fromkeys([*files, *relations]) if name.startswith(incomplete)]
+
+
+def file_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """The files of the rule base whose name begins with what was typed."""
+    from kina.paths import rules_path
+
+    return sorted(file.name for file in rules_path().glob("*.dl") if file.name.startswith(incomplete))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kina.commands.completion import names_completion
 from kina.commands.options import rules_option, solver_option
-from kina.commands.rules_options import base_of, base_option, names_completion, outside
+from kina.commands.rules_options import base_of, base_option, outside
 from kina.commands.show import show_findings, style_for
 from kina.output import write_stdout
 from kina.progress import progress

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kina.commands.completion import relation_completion
 from kina.commands.options import rules_option
-from kina.commands.rules_options import base_of, base_option, named_files, relation_completion
+from kina.commands.rules_options import base_of, base_option, named_files
 from kina.output import write_stdout
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kina.commands.completion import file_completion
 from kina.commands.options import format_option
-from kina.commands.rules_options import base_of, base_option, file_completion, outside, quick_solver_option
+from kina.commands.rules_options import base_of, base_option, outside, quick_solver_option
 from kina.output import write_stdout
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kina.commands.completion import names_completion
 from kina.commands.options import rules_option
 from kina.commands.rules_options import (
     base_of,
     base_option,
     named_files,
-    names_completion,
     quick_solver_option,
 )
 from kina.diagnostics.finding import SetupError

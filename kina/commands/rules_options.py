@@ -79,30 +79,6 @@ def _is_own(name: str, own: Collection[str], folder: Path) -> bool:
     return Path(os.path.realpath(path)).parent == Path(os.path.realpath(folder))
 
 
-def names_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """The ops, rules and relations whose name begins with what was typed."""
-    from kina.rulebook.base import own_rules
-
-    return [name for name in known_names(own_rules()) if name.startswith(incomplete)]
-
-
-def relation_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """The rule files and relations whose name begins with what was typed."""
-    from kina.rulebook.base import declarations, own_rules
-
-    base = own_rules()
-    files = [file.source.name.rpartition("/")[2] for file in base.files]
-    relations = [each.name for file in base.files for each in declarations(file)]
-    return [name for name in dict.fromkeys([*files, *relations]) if name.startswith(incomplete)]
-
-
-def file_completion(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """The files of the rule base whose name begins with what was typed."""
-    from kina.paths import rules_path
-
-    return sorted(file.name for file in rules_path().glob("*.dl") if file.name.startswith(incomplete))
-
-
 def known_names(base: RuleBase) -> list[str]:
     """Every op, rule and relation of a rule base, in this order."""
     from kina.rulebook.base import clauses, declarations, rule_name
