@@ -1,4 +1,4 @@
-"""What the commands of `kina rules` share: options, and the completion of names on tab."""
+"""What the commands of `kina rules` share: options, and the names that they know."""
 
 from __future__ import annotations
 
